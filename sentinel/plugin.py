@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.declared import ANY, FILESYSTEM, TRAINING, Metric
 from sentinel.core.errors import CannotTell, ChannelError, Invalid
-from sentinel.core.guidance import ActingCommand, Guidance
+from sentinel.core.guidance import ActingCommand, Guidance, look
 from sentinel.core.kinds import Action, Channel, Check
 from sentinel.core.model import (
     ActionRequest,
@@ -78,6 +78,7 @@ __all__ = [
     "View",
     "covered",
     "duration_text",
+    "look",
     "run",
     "shortened",
     "size_text",

@@ -1,8 +1,8 @@
-"""Bases for kinds of tests that remember what was done with them: settings cannot."""
+"""Bases for kinds of tests that remember what was done with them: settings cannot. What a kind says."""
 
 from typing import Any
 
-from sentinel.plugin import Channel, Check
+from sentinel.plugin import Channel, Check, Finding
 
 
 def _plain(base: type) -> Any:
@@ -13,3 +13,8 @@ def _plain(base: type) -> Any:
 
 PlainCheck = _plain(Check)
 PlainChannel = _plain(Channel)
+
+
+def looks(finding: Finding) -> tuple[str, ...]:
+    """The commands of a finding that look, as a shell gets them."""
+    return tuple(command.render() for command in finding.commands)

@@ -48,6 +48,7 @@ from sentinel.status.view_model import build_facts
 from sentinel.store.memory import MemoryStore
 from sentinel.testing import ALL_SEEN, START, context
 from sentinel.wiring.app import UsageError
+from tests.kinds import looks
 from tests.status.test_course import change
 from tests.web.scenery import Records, around, scene
 
@@ -331,7 +332,7 @@ def test_a_finding_about_a_check_has_few_commands_and_each_subject_its_own() -> 
     check = CheckConfig(name="x", common=CheckCommon(kind="fs"), plugin=Unseen())
     outcome = CheckRunner().run(check, context())
     assert outcome.itself.status is Status.UNKNOWN
-    assert outcome.itself.commands == tuple(f"look {n}" for n in range(MAX_COMMANDS))
+    assert looks(outcome.itself) == tuple(f"look {n}" for n in range(MAX_COMMANDS))
     assert all(f"n{n}:" in outcome.itself.summary for n in range(MAX_COMMANDS + 1))
     assert outcome.report is not None
-    assert outcome.report.findings[-1].commands == (f"look {MAX_COMMANDS}",)
+    assert looks(outcome.report.findings[-1]) == (f"look {MAX_COMMANDS}",)

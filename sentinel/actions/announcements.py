@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from msgspec import Struct
@@ -12,9 +11,9 @@ from sentinel.core import hostlist
 from sentinel.core.actions import ActionOutcome, ActionRecord
 from sentinel.core.clock import Instant, get_elapsed_s
 from sentinel.core.errors import Invalid
-from sentinel.core.guidance import NO_GUIDANCE
+from sentinel.core.guidance import NO_GUIDANCE, LookingCommand, look
 from sentinel.core.model import Alert, Key, Status, Transition
-from sentinel.core.text import hide_controls, shortened, visible
+from sentinel.core.text import shortened, visible
 
 BY_HAND_SUFFIX = " by hand"
 """The end of a requester's name if a person acted through the command line. That person has seen
@@ -48,7 +47,7 @@ class ActionBulletin(Struct, frozen=True, kw_only=True):
     status: Status  # How bad it is.
     summary: str  # One line for people.
     details: str = ""  # Further lines.
-    commands: tuple[str, ...] = ()  # Commands that a person would run next.
+    command: LookingCommand  # What a person would run next.
 
     def make_alert(
         self, key: Key, alert: Alert | None, kind: str, labels: Mapping[str, str], now: Instant
@@ -68,7 +67,7 @@ class ActionBulletin(Struct, frozen=True, kw_only=True):
         return replace(
             alert,
             details=self.details,
-            commands=self.commands,
+            commands=(self.command.render(),),
             acts=(),
             values={},
             guidance=NO_GUIDANCE,
@@ -163,19 +162,18 @@ def _make_bulletin(group: Sequence[ActionRecord], checks: Collection[str]) -> Ac
         status=_OUTCOME_STATUSES.get(first.outcome, Status.WARNING),
         summary=_summarize_outcome(first, targets),
         details="\n".join(f"{name}: {value}" for name, value in first.evidence.items()),
-        commands=(_choose_next_command(first),),
+        command=_choose_next_command(first),
     )
 
 
-def _choose_next_command(record: ActionRecord) -> str:
+def _choose_next_command(record: ActionRecord) -> LookingCommand:
     """The command to run next. It is given only for jobs, because their alert may have another
     name."""
     if record.target.startswith("/"):  # a directory: say what may be started there now
-        return f"sentinel check {shlex.quote(visible(record.by))}"
-    target = shlex.quote(visible(record.target))
+        return look("sentinel check {}", record.by)
     if record.subject:
-        return hide_controls(f"scontrol show job {target}")
-    return f"sentinel nodes list --history {target}"
+        return look("scontrol show job {} | cat -v", record.target)
+    return look("sentinel nodes list --history {}", record.target)
 
 
 def _summarize_outcome(record: ActionRecord, targets: str) -> str:

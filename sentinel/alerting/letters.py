@@ -77,7 +77,12 @@ class LetterDesk:
         message = make_notification(
             alert, self._make_transition(alert, letter), self._plan, _LAST_NOTE if last else ""
         )
-        message = replace(message, details=letter.details, commands=letter.commands, acts=())
+        message = replace(
+            message,
+            details=letter.details,
+            commands=tuple(command.render() for command in letter.commands),
+            acts=(),
+        )
         for name in names:
             bundle = MessageGroup(route=WISH_REASON, owner=letter.user)
             yield Outgoing(channel=name, notification=message, created=self._now, bundle=bundle)

@@ -227,7 +227,7 @@ def _update_alert(before: Alert, finding: Finding, policy: AlertPolicy, now: Ins
         status=finding.status,
         summary=finding.summary,
         details=finding.details,
-        commands=tuple(f"{policy.before}{command}" for command in finding.commands),
+        commands=tuple(command.render(policy.before) for command in finding.commands),
         acts=tuple(command.render(policy.before) for command in finding.acts),
         values={**_host_value(before.key, finding, policy), **finding.values},
         guidance=finding.guidance,

@@ -1,6 +1,6 @@
 """The settings of an installed chain, and its links as the queue shows them."""
 
-from shlex import quote
+from shlex import join
 from typing import Literal
 
 from msgspec import Struct, field
@@ -58,10 +58,14 @@ class Chain(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         """Whether the links are Slurm jobs that submit one another."""
         return self.mode in ("chain", "relay")
 
-    def command_line(self, verb: str) -> str:
+    def command_words(self, verb: str) -> tuple[str, ...]:
         """The command for the user to type, e.g. `sentinel cron status`, with the configuration
         file of this chain."""
-        return f"sentinel cron {verb}" + (f" -c {quote(self.config)}" if self.config else "")
+        return ("sentinel", "cron", verb, *(("-c", self.config) if self.config else ()))
+
+    def command_line(self, verb: str) -> str:
+        """The same for a shell."""
+        return join(self.command_words(verb))
 
     def slot_at(self, now: float) -> int:
         """The slot of this moment (epoch seconds)."""

@@ -1,6 +1,5 @@
 """The `chain` kind: does what runs in place of cron go on, and was anything missed."""
 
-import shlex
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -20,11 +19,11 @@ from sentinel.core.clock import SECOND
 from sentinel.core.cluster import Job
 from sentinel.core.declared import Metric
 from sentinel.core.errors import CannotTell, SentinelError
-from sentinel.core.guidance import ADMINISTRATOR, ActingCommand, Guidance
+from sentinel.core.guidance import ADMINISTRATOR, ActingCommand, Guidance, LookingCommand, look
 from sentinel.core.model import Coverage, Finding, Report, Status
 from sentinel.core.ports import Context
 from sentinel.core.settings import FilePath
-from sentinel.core.text import hide_controls, visible
+from sentinel.core.text import visible
 from sentinel.core.time_text import format_clock
 from sentinel.core.values import clock_text, duration_text
 from sentinel.plugin import Check
@@ -95,7 +94,7 @@ def _judge_links(chain: Chain, jobs: Sequence[Job], now: float) -> Finding:
         end = "the chain's other jobs go on" if others else _describe_last_end(jobs, now)
         text = f"the next job that runs sentinel is held and will not start: job {', '.join(held)}; {end}"
         owner = visible(next(job.user for job in waiting.values() if job.job_id in held))
-        who = hide_controls(f"squeue -j {','.join(held)} -o '%i %u %r'")
+        who = look("squeue -j {} -o '%i %u %r' | cat -v", ",".join(held))
         release = ActingCommand(owner=ADMINISTRATOR, argv=("scontrol", "release", ",".join(held)))
         return _broken_finding(chain, text, Status.WARNING, (who,), (release,), owner=owner)
     if not waiting and chain.mode == "relay":
@@ -125,19 +124,18 @@ def _broken_finding(
     chain: Chain,
     text: str,
     status: Status,
-    first: tuple[str, ...] = (),
+    first: tuple[LookingCommand, ...] = (),
     acts: tuple[ActingCommand, ...] = (),
     *,
     owner: str = "",
 ) -> Finding:
-    ensure = ActingCommand(
-        owner=ADMINISTRATOR, argv=tuple(shlex.split(chain.command_line("ensure")))
-    )
+    ensure = ActingCommand(owner=ADMINISTRATOR, argv=chain.command_words("ensure"))
+    named = chain.config and look("sentinel cron status -c {}", chain.config)
     return Finding(
         subject="next jobs",
         status=status,
         summary=text,
-        commands=(*first, chain.command_line("status")),
+        commands=(*first, named or look("sentinel cron status")),
         acts=(*acts, ensure),
         guidance=Guidance(
             impact="Nothing is watched and no alert comes until a job of sentinel runs again. Jobs of"

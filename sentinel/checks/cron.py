@@ -23,7 +23,7 @@ from sentinel.checks.cron_remedies import (
 )
 from sentinel.core.clock import SECOND
 from sentinel.core.errors import CannotTell, SentinelError
-from sentinel.core.guidance import Guidance
+from sentinel.core.guidance import Guidance, look
 from sentinel.core.model import Finding, Report, Status, covered
 from sentinel.core.ports import Context
 from sentinel.core.settings import FilePath
@@ -175,7 +175,7 @@ class CronCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
             status=Status.CRITICAL,
             summary=f"nothing has started `sentinel cron run` {said}, so no script in "
             f"{visible(self.base)} is started",
-            commands=("sentinel cron status",),
+            commands=(look("sentinel cron status"),),
             guidance=Guidance(
                 impact="No script there runs until something starts it again.",
                 todo="`sentinel cron status` below shows what should have started it: a timer, a line of a"

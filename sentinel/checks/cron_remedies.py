@@ -4,11 +4,9 @@ commands show why. Pure."""
 import re
 import time
 from collections.abc import Iterator
-from shlex import quote
 
 from sentinel.chain.script_history import ScriptRecord, SubmittedRun
-from sentinel.core.guidance import ADMINISTRATOR, ActingCommand, Guidance
-from sentinel.core.text import hide_controls, visible
+from sentinel.core.guidance import ADMINISTRATOR, ActingCommand, Guidance, LookingCommand, look
 
 _CHMOD_PATTERN = re.compile(r"\((chmod [a-z]+-w)\)")
 _PURPOSE = "`head` below shows what the script does, and so how bad this is."
@@ -57,22 +55,22 @@ def guide_script(
 
 def suggest_script_commands(
     path: str, record: ScriptRecord, newest: SubmittedRun | None
-) -> tuple[str, ...]:
+) -> tuple[LookingCommand, ...]:
     """What shows the script, the log of its run, and where that ran."""
     return (_show_head(path), *_show_run(record, newest))
 
 
-def _show_run(record: ScriptRecord, newest: SubmittedRun | None) -> Iterator[str]:
+def _show_run(record: ScriptRecord, newest: SubmittedRun | None) -> Iterator[LookingCommand]:
     waits_for = record.open_runs[:1] if record.skipped > 1 and not record.trouble else ()
     run = waits_for[0] if waits_for else newest
     if run and run.log:
-        yield f"less {quote(run.log)}"
+        yield look("less {}", run.log)
     if waits_for:
-        yield hide_controls(f"squeue -j {quote(visible(waits_for[0].job))}")
+        yield look("squeue -j {} | cat -v", waits_for[0].job)
     elif run and run.is_over and run.job:
-        yield f"sacct -j {quote(visible(run.job))} --format=JobID,State,ExitCode,End,NodeList"
+        yield look("sacct -j {} --format=JobID,State,ExitCode,End,NodeList", run.job)
     if record.missed and not (run and run.is_over and run.state != "COMPLETED"):
-        yield "sentinel cron status"
+        yield look("sentinel cron status")
 
 
 def guide_refused(path: str, why: str, record: ScriptRecord | None, now: float) -> Guidance:
@@ -89,20 +87,19 @@ def guide_refused(path: str, why: str, record: ScriptRecord | None, now: float) 
     )
 
 
-def suggest_repair_commands(path: str, why: str) -> tuple[str, ...]:
+def suggest_repair_commands(path: str, why: str) -> tuple[LookingCommand, ...]:
     """What shows a refused script. What is no regular file is not read: a pipe would hang."""
-    return (f"ls -ld {quote(visible(path))}", *((_show_head(path),) if find_chmod(why) else ()))
+    return (look("ls -ld {}", path), *((_show_head(path),) if find_chmod(why) else ()))
 
 
 def suggest_repair(path: str, why: str) -> tuple[ActingCommand, ...]:
     """The chmod that makes a refused script safe."""
     argv = (*find_chmod(why).split(), path)
-    safe = argv[1:] and path.isprintable()
-    return (ActingCommand(owner=ADMINISTRATOR, argv=argv),) if safe else ()
+    return (ActingCommand(owner=ADMINISTRATOR, argv=argv),) if argv[1:] else ()
 
 
-def _show_head(path: str) -> str:
-    return hide_controls(f"head -n 20 {quote(visible(path))}")
+def _show_head(path: str) -> LookingCommand:
+    return look("head -n 20 {} | cat -v", path)
 
 
 def _describe_next(record: ScriptRecord | None, now: float) -> str:

@@ -10,7 +10,6 @@ import signal
 from collections.abc import Mapping
 from contextlib import suppress
 from itertools import islice
-from shlex import quote
 from typing import ClassVar
 
 from msgspec import Struct, to_builtins
@@ -18,7 +17,7 @@ from msgspec import Struct, to_builtins
 from sentinel import proc
 from sentinel.core.declared import ANY, Metric
 from sentinel.core.errors import CannotTell, Invalid
-from sentinel.core.guidance import Guidance
+from sentinel.core.guidance import Guidance, look
 from sentinel.core.lazy_pattern import lazy_pattern
 from sentinel.core.long_lines import decode_lines
 from sentinel.core.model import Coverage, Finding, Report, Sample, Status
@@ -169,7 +168,7 @@ def judge_plugin(name: str, program: str, done: proc.Done, answer: PluginOutput)
         summary=summary,
         values=answer.numbers,
         details=answer.details or ("" if status is Status.OK else _stderr_details(done, answer)),
-        commands=() if status is Status.OK else (f"sentinel check {quote(name)}",),
+        commands=() if status is Status.OK else (look("sentinel check {}", name),),
         guidance=Guidance()
         if status is Status.OK
         else _guide_plugin(name, program, summary, status),

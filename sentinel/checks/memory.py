@@ -24,12 +24,11 @@ from sentinel.checks.users import watched_users
 from sentinel.core.clock import SECOND, Instant, get_elapsed_s
 from sentinel.core.declared import Metric
 from sentinel.core.errors import CannotTell
-from sentinel.core.guidance import Guidance
+from sentinel.core.guidance import Guidance, look
 from sentinel.core.model import Coverage, Finding, Report, Status, get_worst_status
 from sentinel.core.ports import Context
 from sentinel.core.settings import refuse_reversed
 from sentinel.core.shown import Column, SubjectCells
-from sentinel.core.text import hide_controls
 from sentinel.core.values import Duration, Share, Size, duration_text, size_text
 from sentinel.nodes.probe import NodeProbe, ProbeRequest, Unread
 from sentinel.plugin import Check
@@ -60,6 +59,9 @@ class MemoryLimits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     available: Size | None = None
     swap_used: Share | None = None
     full_in: Duration | None = None
+
+
+_LOOKS = (look("ps -eo pid,user,rss,args --sort=-rss | head"), look("df -h /dev/shm"))
 
 
 class MemoryLevel(Struct, frozen=True, kw_only=True):
@@ -234,7 +236,6 @@ class MemoryCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         past = () if ctx.one_shot else ctx.history(subject, "available_bytes", float(self.window))
         left = full_within(level, past, ctx.now, float(self.window))
         status, summary = judge_memory(level, left, self.warn, self.crit)
-        there = f"ssh {node} " if subject == node else ""
         return Finding(
             subject=subject,
             status=status,
@@ -246,10 +247,7 @@ class MemoryCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
                 "swap_used_percent": level.swap_used_percent,
                 "full_in_seconds": left,
             },
-            commands=(
-                f"{there}ps -eo pid,user,rss,args --sort=-rss | head",
-                f"{there}df -h /dev/shm",
-            )
+            commands=tuple(one.on_node(node) if subject == node else one for one in _LOOKS)
             if status.bad
             else (),
             guidance=_guide_memory(node, level.used_percent) if status.bad else Guidance(),
@@ -292,8 +290,8 @@ def note_kills(finding: Finding, now: KillCount | None, before: Any) -> Finding:
         summary=f"{text}; now {finding.summary}",
         values={**finding.values, "oom_kills": count},
         commands=(
-            hide_controls(
-                f"ssh {finding.subject} dmesg -T | grep -iE 'out of memory|killed process' | tail"
+            look("dmesg -T | grep -iE 'out of memory|killed process' | tail | cat -v").on_node(
+                finding.subject
             ),
             *finding.commands,
         ),

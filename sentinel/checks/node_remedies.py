@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from sentinel.core.cluster import Node
-from sentinel.core.guidance import Guidance
-from sentinel.core.text import hide_controls, shortened, visible
+from sentinel.core.guidance import Guidance, LookingCommand, look
+from sentinel.core.text import shortened, visible
 from sentinel.slurm.drain_reasons import KILL
 from sentinel.slurm.node_states import page_word
 
@@ -25,19 +25,17 @@ _OUT_STEP = (
 """What to do where Slurm could not end a job's processes, where a node is DOWN, and else."""
 
 
-_IS_USER = "$1 >= 1000 && $1 != 65534"
-"""Leaves out the accounts of daemons, such as munge's, and nobody: nobody is to end those."""
-
-
-def list_node_commands(node: Node) -> tuple[str, ...]:
-    """What shows why a node is out of service, and what is left there where Slurm could not end it."""
-    name = visible(node.name)
-    users = f"ssh {name} ps -eo uid,pid,user,stat,etime,comm | awk '{_IS_USER}'"
-    left = (users, hide_controls(f"squeue -w {name}"))
+def list_node_commands(node: Node) -> tuple[LookingCommand, ...]:
+    """What shows why a node is out of service, and what is left there where Slurm could not end it: not
+    the accounts of daemons, such as munge's, and nobody. Nobody is to end those."""
+    users = look("ps -eo uid,pid,user,stat,etime,comm | awk '$1 >= 1000 && $1 != 65534'").on_node(
+        node.name
+    )
+    left = (users, look("squeue -w {} | cat -v", node.name))
     return (
-        f"scontrol show node {name}",
+        look("scontrol show node {}", node.name),
         *(left if node.reason.startswith(KILL) else ()),
-        f"sentinel nodes list --history {name}",
+        look("sentinel nodes list --history {}", node.name),
     )
 
 

@@ -20,7 +20,7 @@ from sentinel.core.clock import SECOND, get_elapsed_s
 from sentinel.core.cluster import Node, Timeouts
 from sentinel.core.declared import Metric, Panel
 from sentinel.core.errors import CannotTell, Invalid
-from sentinel.core.guidance import Guidance
+from sentinel.core.guidance import Guidance, look
 from sentinel.core.model import Finding, Report, Sample, Status, covered
 from sentinel.core.node_answers import Unreached, describe_unreached
 from sentinel.core.ports import Context
@@ -225,7 +225,7 @@ class NodesCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
             summary=f"{len(fit)} of {len(nodes)} nodes can work{why}{out}{more}",
             values={"available": len(fit), "nodes": len(nodes), "need": self.need},
             details="\n".join(groups),
-            commands=("sentinel nodes list", "sinfo -R") if status.bad else (),
+            commands=(look("sentinel nodes list"), look("sinfo -R")) if status.bad else (),
             guidance=guide_count(subject, len(fit), len(nodes)) if status.bad else Guidance(),
         )
 

@@ -15,7 +15,7 @@ from sentinel import proc
 from sentinel.checks.users import refuse_lost
 from sentinel.core import hostlist
 from sentinel.core.errors import CannotTell, Invalid
-from sentinel.core.guidance import Guidance
+from sentinel.core.guidance import Guidance, look
 from sentinel.core.model import Coverage, Finding, Status, covered
 from sentinel.core.node_answers import describe_unreached
 from sentinel.core.text import visible
@@ -167,7 +167,7 @@ def silent_finding(node: str, answer: Unreached, subject: str = "") -> Finding:
         status=Status.UNKNOWN,
         summary=describe_unreached(answer),
         labels={"node": node},
-        commands=(f"sinfo -N -l -n {node}", f"sentinel nodes probe {node}"),
+        commands=(look("sinfo -N -l -n {}", node), look("sentinel nodes probe {}", node)),
         guidance=Guidance(
             impact=f"{node} may be down with its jobs, or only not be reached from here; trouble there"
             " stays unnoticed until it answers.",

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from sentinel.core import hostlist
 from sentinel.core.cluster import Node
 from sentinel.core.errors import CannotTell, Invalid
-from sentinel.core.guidance import Guidance
+from sentinel.core.guidance import Guidance, look
 from sentinel.core.model import Finding, Status
 from sentinel.core.ports import Context
 from sentinel.core.text import shortened, visible
@@ -49,7 +49,7 @@ def make_rack_finding(rack: str, nodes: Sequence[str]) -> Finding:
         status=Status.CRITICAL,
         summary=f"all {len(nodes)} nodes of it are out: {shorten_names(nodes)}; look at its switch and its power",
         values={"nodes": len(nodes)},
-        commands=(f"sinfo -R -n {shorten_names(nodes)}",),
+        commands=(look("sinfo -R -n {}", shorten_names(nodes)),),
         labels={"rack": name},
         guidance=Guidance(
             impact="Jobs on these nodes have ended or hang; none starts there.",

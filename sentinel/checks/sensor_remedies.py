@@ -6,7 +6,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from sentinel.core.guidance import DRAIN_STEP, Guidance, drain_node, list_drain_commands
+from sentinel.core.guidance import (
+    DRAIN_STEP,
+    Guidance,
+    LookingCommand,
+    drain_node,
+    list_drain_commands,
+    look,
+)
 from sentinel.core.model import Status
 from sentinel.core.text import shortened, visible
 
@@ -81,15 +88,15 @@ def guide_sensor(node: str, name: str, text: str, status: Status) -> Guidance:
 
 def suggest_commands(
     node: str, name: str, text: str, status: Status, *, has_bmc: bool
-) -> tuple[str, ...]:
+) -> tuple[LookingCommand, ...]:
     """Commands to run next: the present readings of the BMC if heat is the problem, otherwise its
     log; and those of a drain, where one helps."""
     part = find_affected_part(name, text, status)
     is_kept = part in ("power", "log", "minor")
     drain = () if is_kept else list_drain_commands(node, f"{name}: {text}", is_bad=status.bad)
     if not has_bmc:
-        return f"ssh {node} sensors", *drain
-    ipmi = f"ssh -t {node} sudo ipmitool"  # -t: sudo may ask for a password
-    if part in ("fan", "temp"):
-        return f"{ipmi} sdr type Fan", f"{ipmi} sdr type Temperature", *drain
-    return f"{ipmi} sel elist last 20", *drain
+        return look("sensors").on_node(node), *drain
+    if part not in ("fan", "temp"):
+        return look("sudo ipmitool sel elist last 20").on_node(node), *drain
+    heat = look("sudo ipmitool sdr type Fan"), look("sudo ipmitool sdr type Temperature")
+    return *(one.on_node(node) for one in heat), *drain

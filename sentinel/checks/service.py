@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from shlex import quote
 from typing import TYPE_CHECKING, ClassVar
 
 from sentinel import proc
 from sentinel.checks.service_impacts import describe_service_impact
 from sentinel.core import hostlist
 from sentinel.core.errors import CannotTell, Invalid
-from sentinel.core.guidance import Guidance
+from sentinel.core.guidance import Guidance, look
 from sentinel.core.long_lines import decode_lines
 from sentinel.core.model import Finding, Report, Status, covered
 from sentinel.core.node_answers import Answered
@@ -232,20 +231,17 @@ def _service_finding(
     host: str, name: str, status: Status, text: str, *, unit: bool = False
 ) -> Finding:
     subject = visible(f"{host} {name}".strip())
-    what = quote(name[:MAX_NAME_CHARS])
-    looks = [f"systemctl status {quote(name)}"]
+    looks = [look("systemctl status {}", name)]
     if not unit and status is Status.CRITICAL:
         # the unit may have another name than the process
-        looks.append(f"journalctl -n 50 _COMM={what}")
+        looks.append(look("journalctl -n 50 _COMM={}", name[:MAX_NAME_CHARS]))
     elif not unit:
-        looks = [f"ps -o pid,stat,wchan:32,comm -C {what}"]
+        looks = [look("ps -o pid,stat,wchan:32,comm -C {}", name[:MAX_NAME_CHARS])]
     return Finding(
         subject=subject,
         status=status,
         summary=visible(text),
-        commands=tuple(visible(f"ssh {host} {look}" if host else look) for look in looks)
-        if status.bad
-        else (),
+        commands=tuple(one.on_node(host) for one in looks) if status.bad else (),
         labels={"node": visible(host)} if host else {},
         guidance=_guide_service(host, name, status, text) if status.bad else Guidance(),
     )
@@ -272,7 +268,7 @@ def _service_step(where: str, name: str, text: str) -> str:
         return "Compare the name in the check with `systemctl list-unit-files`."
     if text.startswith("runs"):
         return "`ps` below shows what it waits for; restart it if that does not end."
-    start = visible(f"systemctl start {quote(name)}")
+    start = look("systemctl start {}", name).render()
     if text.startswith("is not running"):  # the unit may have another name than the process
         return (
             "`systemctl status` and `journalctl` below show why it ended. Mend that, then start it as"

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from sentinel.core.cluster import Controller
 from sentinel.core.declared import Metric
 from sentinel.core.errors import CannotAsk, CannotTell
-from sentinel.core.guidance import Guidance
+from sentinel.core.guidance import Guidance, look
 from sentinel.core.model import Coverage, Finding, Report, Sample, Status, Value
 from sentinel.core.ports import Context
 from sentinel.core.settings import refuse_reversed
@@ -19,6 +19,7 @@ from sentinel.plugin import Check
 
 # What Slurm's commands print if the credential is at fault (plugins/auth/munge).
 _UNKNOWN_PRIMARY = "slurmctld"
+_MUNGE_LOOKS = (look("munge -n | unmunge"), look("systemctl status munge"))
 _MUNGE_PATTERN = ("munge", "authentication")
 
 
@@ -94,7 +95,7 @@ class SlurmCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
             if slow
             else f"slurmctld answers in {duration_text(seen.latency)}",
             values=_controller_values(seen),
-            commands=("sdiag", "scontrol ping") if status.bad else (),
+            commands=(look("sdiag"), look("scontrol ping")) if status.bad else (),
             guidance=_guide_slow(seen) if status.bad else Guidance(),
         )
 
@@ -127,7 +128,10 @@ def _primary_down(seen: Controller) -> Finding:
         status=status,
         summary=f"slurmctld does not answer{instead}{because}",
         values=_controller_values(seen),
-        commands=("scontrol ping", f"ssh {visible(seen.primary)} systemctl status slurmctld"),
+        commands=(
+            look("scontrol ping"),
+            look("systemctl status slurmctld").on_node(seen.primary),
+        ),
         guidance=_guide_silence(visible(seen.primary), taken_over=bool(takers)),
     )
 
@@ -139,7 +143,7 @@ def _nothing_answers(primary: str, error: str) -> Finding:
         status=Status.CRITICAL,
         # If the host was never known, the subject already is "slurmctld".
         summary=f"{'' if primary == _UNKNOWN_PRIMARY else 'slurmctld '}does not answer: {visible(error)}",
-        commands=("scontrol ping", "munge -n | unmunge", "systemctl status munge"),
+        commands=(look("scontrol ping"), *_MUNGE_LOOKS),
         guidance=_guide_silence(visible(primary), taken_over=False),
     )
 
@@ -195,7 +199,7 @@ def _munge_finding(seen: Controller) -> Finding:
         subject=visible(seen.primary),
         status=Status.CRITICAL,
         summary=f"slurmctld cannot be asked, munge on this host fails: {visible(seen.trouble)}",
-        commands=("munge -n | unmunge", "systemctl status munge", "scontrol ping"),
+        commands=(*_MUNGE_LOOKS, look("scontrol ping")),
         guidance=Guidance(
             impact="No command of Slurm works on this host; running jobs go on.",
             todo="Use Slurm from another host meanwhile.",
@@ -211,7 +215,7 @@ def _judge_backup(backup: tuple[str, bool]) -> Finding:
         status=Status.OK if up else Status.WARNING,
         summary=f"the backup slurmctld {'answers' if up else 'does not answer'}",
         values={"up": up},
-        commands=() if up else (f"ssh {visible(host)} systemctl status slurmctld",),
+        commands=() if up else (look("systemctl status slurmctld").on_node(host),),
         guidance=Guidance()
         if up
         else Guidance(

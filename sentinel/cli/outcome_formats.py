@@ -103,9 +103,9 @@ def _build_finding_row(finding: Finding) -> dict[str, object]:
             name: visible(text) for name, text in msgspec.to_builtins(finding.guidance).items()
         }
     if finding.commands:
-        document["commands"] = [visible(c) for c in finding.commands]
+        document["commands"] = [c.render() for c in finding.commands]
     if finding.acts:
-        document["acts"] = [visible(c.render()) for c in finding.acts]
+        document["acts"] = [c.render() for c in finding.acts]
     return document
 
 
@@ -142,9 +142,9 @@ def list_commands(finding: Finding) -> list[str]:
     """The commands of which the guidance speaks, one a line; those that act are last."""
     if finding.status is Status.OK:
         return []
-    acts = [f"$ {visible(command.render())}" for command in finding.acts]
+    acts = [f"$ {command.render()}" for command in finding.acts]
     return [
-        *(f"$ {visible(command)}" for command in finding.commands),
+        *(f"$ {command.render()}" for command in finding.commands),
         *(["to act on it:", *acts] if acts else []),
     ]
 

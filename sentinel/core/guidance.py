@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from sentinel.core.text import hide_controls, shortened, visible
+from sentinel.core.text import shortened, visible
 
 
 class Guidance(Struct, frozen=True, omit_defaults=True):
@@ -76,7 +76,63 @@ class ActingCommand(Struct, frozen=True, kw_only=True):
             ]
             words += ' "$script"'
         then = [before + " ".join(map(quote, self.then))] if self.then else []
-        return " && ".join([*steps, words, *then]) + (f"  # {self.note}" if self.note else "")
+        line = " && ".join([*steps, words, *then]) + (f"  # {self.note}" if self.note else "")
+        return line if line.isprintable() else _leave_out(self.argv[0])
+
+
+class LookingCommand(Struct, frozen=True):
+    """A command of a message that only looks. `look` makes it, and nothing else: text is refused by
+    the type."""
+
+    line: str  # For a shell; a comment, if what would be quoted cannot be pasted.
+    filters: str = ""  # What reads its output, on the host of whoever pastes it, as ` | cat -v`.
+
+    def render(self, before: str = "") -> str:
+        """The line for a shell. `before` is put before the program, as `env SLURM_CONF=… `."""
+        return self.line if self.line[:1] == "#" else f"{before}{self.line}{self.filters}"
+
+    def on_node(self, node: str) -> "LookingCommand":
+        """The same, run on a node by ssh (empty: here); its output is filtered here."""
+        if not node or self.line[:1] == "#":
+            return self
+        from shlex import join, quote  # few looks have a bad node
+
+        there = self.line if join(self.line.split(" ")) == self.line else quote(self.line)
+        asks = self.line.startswith("sudo ")  # for a password, maybe
+        way = look("ssh -t {}", node) if asks else look("ssh {}", node)
+        return way if way.line[:1] == "#" else LookingCommand(f"{way.line} {there}", self.filters)
+
+
+def look(text: str, *values: str) -> LookingCommand:
+    """The command `text`, with each value as one word in the place of its `{}`; a test demands that
+    `text` is a literal. A value that begins with `-` would be an option, and one that does not print
+    would be another name: a comment says that such a command is left out."""
+    line, pipe, filters = text.partition(" | ")
+    if not values:
+        return LookingCommand(line, pipe + filters)
+    if any(one[:1] == "-" or not one.isprintable() for one in values):
+        return LookingCommand(_leave_out(text.partition(" ")[0]))
+    from shlex import quote  # few looks are bad
+
+    words = [quote(one) for one in values]
+    count = line.count("{}")
+    return LookingCommand(line.format(*words[:count]), pipe + filters.format(*words[count:]))
+
+
+def show_end(log: str, own: bool) -> LookingCommand:
+    """What shows the end of a log. `own`: it belongs to the reader."""
+    return look("tail -n 50 {}", log) if own else look("tail -c 5000 {} | cat -v", log)
+
+
+def read_plain_command(text: str) -> LookingCommand | None:
+    """The command of a plugin that gives text. None if a shell would do more with it than run it."""
+    from shlex import join  # kinds of sentinel give no text
+
+    return LookingCommand(text) if text and join(text.split(" ")) == text else None
+
+
+def _leave_out(program: str) -> str:
+    return f"# {program} is left out: a name in it begins with - or does not print"
 
 
 def name_config(command: str, config: str) -> str:
@@ -119,14 +175,12 @@ def drain_node(then: str = "") -> str:
     return f"Administrators: {DRAIN_STEP}.{after}"
 
 
-def list_drain_commands(node: str, reason: str, *, is_bad: bool) -> tuple[str, ...]:
+def list_drain_commands(node: str, reason: str, *, is_bad: bool) -> tuple[LookingCommand, ...]:
     """What shows the jobs of a node, and the preview of a drain; none where nothing bad was seen: a
     node is not drained because nobody could look at it."""
     if not is_bad:
         return ()
-    from shlex import quote  # few looks have a node to drain
-
-    drain = (
-        f"sentinel nodes drain {node} --reason {quote(shortened(visible(reason), 120))} --dry-run"
+    drain = look(
+        "sentinel nodes drain {} --reason {} --dry-run", node, shortened(visible(reason), 120)
     )
-    return hide_controls(f"squeue -w {node}"), drain
+    return look("squeue -w {} | cat -v", node), drain

@@ -5,6 +5,8 @@ from typing import Literal
 
 from msgspec import Struct
 
+from sentinel.core.guidance import LookingCommand
+
 WISH_REASON = "wish"
 """The reason of a notification that is a letter."""
 
@@ -23,5 +25,5 @@ class Letter(Struct, frozen=True, kw_only=True):
     summary: str  # One line for people.
     job: str = ""  # Name of the job.
     details: str = ""  # Further lines.
-    commands: tuple[str, ...] = ()  # Commands that the reader would run next.
+    commands: tuple[LookingCommand, ...] = ()  # Commands that the reader would run next.
     over: bool = False

@@ -5,9 +5,16 @@ from enum import Enum
 from typing import Any
 
 from msgspec import UNSET, Struct, UnsetType
+from msgspec.structs import force_setattr
 
 from sentinel.core.clock import Instant
-from sentinel.core.guidance import NO_GUIDANCE, ActingCommand, Guidance
+from sentinel.core.guidance import (
+    NO_GUIDANCE,
+    ActingCommand,
+    Guidance,
+    LookingCommand,
+    read_plain_command,
+)
 from sentinel.core.holds import Held, MessageGroup
 from sentinel.core.letters import Letter
 from sentinel.core.run_ledger import LedgerRow
@@ -85,7 +92,8 @@ class Finding(Struct, frozen=True, kw_only=True):
 
     summary: One line without the subject.
     details: Further lines, such as the end of a log.
-    commands: Commands that a person would run next. They only look.
+    commands: Commands that a person would run next. They only look. Text of a plugin becomes one if
+        a shell would only run its words; other text becomes a line of the details.
     acts: Those that change something. Plain text is refused (TypeError).
     labels: node, user, partition, job; routes match them.
     patience: Seconds that it has to last before anybody is told, if the check has no `for` in the
@@ -103,7 +111,7 @@ class Finding(Struct, frozen=True, kw_only=True):
     summary: str
     values: Mapping[str, Value] = {}  # Numbers and words for the result, by name.
     details: str = ""
-    commands: tuple[str, ...] = ()
+    commands: tuple[LookingCommand, ...] = ()
     acts: tuple[ActingCommand, ...] = ()
     labels: Mapping[str, str] = {}
     patience: float = 0.0
@@ -117,6 +125,16 @@ class Finding(Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if not all(isinstance(one, ActingCommand) for one in self.acts):
             raise TypeError("commands that act are ActingCommands")
+        texts = [one for one in self.commands if isinstance(one, str)]
+        if texts and isinstance(self.commands, tuple):  # of a plugin
+            made = [
+                read_plain_command(one) if isinstance(one, str) else one for one in self.commands
+            ]
+            force_setattr(self, "commands", tuple(one for one in made if one))
+            told = (
+                f"to look closer: {visible(one)}" for one in texts if not read_plain_command(one)
+            )
+            force_setattr(self, "details", "\n".join(filter(None, (self.details, *told))))
 
     def samples(self, names: Iterable[str]) -> "tuple[Sample, ...]":
         """The values of these names that are numbers, for the history."""

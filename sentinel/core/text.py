@@ -86,19 +86,6 @@ def keep_whole_commands(commands: Iterable[str], limit: int) -> tuple[str, ...]:
     return tuple(c.strip() for c in map(visible, commands) if len(c) <= limit)
 
 
-def hide_controls(command: str) -> str:
-    """The command, with characters in its output escaped that a terminal would obey. It is for
-    people, if a program prints names or texts of others unchanged (Slurm the comment of a job, du
-    the name of a directory)."""
-    return f"{command} | cat -v"
-
-
-def show_end_command(name: str, own: bool) -> str:
-    """The command that shows the end of a log. `name` is quoted already. `own`: the log belongs to
-    the reader."""
-    return f"tail -n 50 {name}" if own else hide_controls(f"tail -c 5000 {name}")
-
-
 def strip_names(text: str, names: Iterable[str]) -> str:
     """The text without these names, and with every number as 0. It is equal for similar texts."""
     for name in sorted({*names} - {""}, key=len, reverse=True):

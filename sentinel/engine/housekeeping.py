@@ -17,7 +17,7 @@ from sentinel.alerting.state import Store
 from sentinel.alerting.state_machine import AlertPolicy
 from sentinel.core.clock import SECOND, Instant, get_elapsed_s
 from sentinel.core.errors import CannotTell, Fenced, StoreError
-from sentinel.core.guidance import Guidance
+from sentinel.core.guidance import Guidance, look
 from sentinel.core.model import Batch, Finding, Report, Status, covered
 from sentinel.core.ports import Clock
 from sentinel.core.text import visible
@@ -143,7 +143,7 @@ def _judge_configuration(invalid: str) -> Finding:
             f"{first}{more}; until the file is valid the last good one is in force, without actions"
         ),
         details="\n".join(visible(line) for line in others),
-        commands=("sentinel config check",),
+        commands=(look("sentinel config check"),),
     )
 
 
@@ -155,7 +155,7 @@ def _judge_package(trouble: str) -> Finding:
         subject=PACKAGE_SUBJECT,
         status=Status.WARNING,
         summary=visible(trouble),
-        commands=("sentinel config check", "sentinel state check"),
+        commands=(look("sentinel config check"), look("sentinel state check")),
     )
 
 
@@ -173,7 +173,7 @@ def _judge_unloaded(parts: Mapping[str, str]) -> Finding:
             impact="What it would have seen or sent is missing.",
             todo="Install sentinel again, and restart it. Each start tries it again.",
         ),
-        commands=("sentinel config check",),
+        commands=(look("sentinel config check"),),
     )
 
 
@@ -193,7 +193,7 @@ def _judge_trust(list_doubts: Callable[[], Sequence[str]]) -> Finding:
         status=Status.WARNING,
         summary=f"the next release refuses what works now: {doubts[0]}{more}",
         details="\n".join(doubts),
-        commands=("sentinel doctor",),
+        commands=(look("sentinel doctor"),),
         guidance=Guidance(
             impact="Whoever may write there acts through sentinel, and whoever gets a secret may use"
             " it. A script and its copy both run.",
@@ -218,7 +218,7 @@ def _judge_channel(
         return Finding(subject=subject, status=Status.OK, summary="retrying")
     since = f" (for {duration_text(age)})" if age >= 1 else ""
     summary = visible(trouble.text) + since
-    command = f"sentinel notify test {name}"
+    command = look("sentinel notify test {}", name)
     return Finding(subject=subject, status=Status.WARNING, summary=summary, commands=(command,))
 
 

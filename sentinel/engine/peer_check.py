@@ -13,6 +13,7 @@ from msgspec import Struct
 from sentinel import proc
 from sentinel.core.clock import Instant
 from sentinel.core.errors import CannotTell
+from sentinel.core.guidance import look
 from sentinel.core.long_lines import decode_lines
 from sentinel.core.model import Finding, Status
 from sentinel.core.stored_memory import decode_memory
@@ -62,7 +63,10 @@ class PeerWatch:
             status=Status.CRITICAL,
             summary=f"the other sentinel has given no sign of life in {visible(self._path)} "
             f"for {duration_text(silent)}{trouble}: it is down or blind, or the storage is",
-            commands=(f"cat {visible(self._path)}", "sentinel status  # on the host named there"),
+            commands=(
+                look("cat -v {}", self._path),
+                look("sentinel status  # on the host named there"),
+            ),
         )
 
     def _read_heartbeat_file(self) -> str:

@@ -121,7 +121,7 @@ def _build_notification(
         key="rehearsal-1",
         alert="rehearsal",
         details=finding.details,
-        commands=finding.commands,
+        commands=tuple(command.render() for command in finding.commands),
         acts=tuple(command.render() for command in finding.acts),
         labels={**check.common.labels, **finding.labels},
         values=finding.values,

@@ -90,15 +90,15 @@ def test_a_job_is_told_beside_the_alert_about_it() -> None:
     """The alert's subject is the configured name, the target a number."""
     (told,) = make_bulletins([record(action="requeue", target="4711", subject="train")], CHECKS)
     assert (told.subject, told.summary) == ("train", "requeue 4711: done: now IDLE")
-    assert told.commands == ("scontrol show job 4711 | cat -v",)
+    assert told.command.render() == "scontrol show job 4711 | cat -v"
 
 
 def test_a_node_is_told_with_its_history() -> None:
     """Whatever is in its name is one word of the command."""
     told = make_bulletins([record(), record(id="2", target="a b")], CHECKS)
-    assert [b.commands for b in told] == [
-        ("sentinel nodes list --history n1",),
-        ("sentinel nodes list --history 'a b'",),
+    assert [b.command.render() for b in told] == [
+        "sentinel nodes list --history n1",
+        "sentinel nodes list --history 'a b'",
     ]
 
 

@@ -18,7 +18,7 @@ from sentinel.checks.job.check import JobCheck
 from sentinel.checks.quota.check import QuotaCheck
 from sentinel.cli import outcome_tables
 from sentinel.core.clock import SECOND, Instant, shift_instant
-from sentinel.core.guidance import Guidance
+from sentinel.core.guidance import Guidance, look
 from sentinel.core.model import Coverage, Finding, Report, Status
 from tests.service.screen import Screen
 
@@ -61,7 +61,11 @@ def test_the_commands_that_guidance_names_stand_below_it_and_are_not_wrapped(
     command = f"du -xah -d 1 /{'x' * 90} | sort -h | tail | cat -v"
     known = Guidance(impact="It fills.", todo="`du` below shows what is largest.")
     found = Finding(
-        subject="/x", status=Status.CRITICAL, summary="full", commands=(command,), guidance=known
+        subject="/x",
+        status=Status.CRITICAL,
+        summary="full",
+        commands=(look(command),),
+        guidance=known,
     )
     lines = draw(capsys, monkeypatch, FsCheck(), (found,))
     assert lines[-2:] == ["`du` below shows what is largest.", f"$ {command}"]

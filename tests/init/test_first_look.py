@@ -11,6 +11,7 @@ from sentinel.init.first_look import remember_jobs
 from sentinel.testing import FixedSlurm, context, job
 from sentinel.wiring import app
 from sentinel.wiring.app import CHANNELS, CHECKS
+from tests.kinds import looks
 
 
 def test_its_message_has_its_log_and_its_command(tmp_path: Path) -> None:
@@ -38,6 +39,6 @@ def test_its_message_has_its_log_and_its_command(tmp_path: Path) -> None:
     (finding,) = report.findings
     assert "job 10 is gone" in finding.summary
     assert finding.values["path"] == "/w/10.out"
-    assert "tail -c 5000 /w/10.out | cat -v" in finding.commands
+    assert "tail -c 5000 /w/10.out | cat -v" in looks(finding)
     lines = [one.render() for one in finding.acts]
     assert any("sbatch" in line and "/w/train.sh" in line for line in lines), lines

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from shlex import quote
 from typing import Any, ClassVar
 
 from msgspec import to_builtins
@@ -29,14 +28,14 @@ from sentinel.core.clock import SECOND, Instant
 from sentinel.core.cluster import Job
 from sentinel.core.declared import Metric
 from sentinel.core.errors import CannotTell, Invalid
-from sentinel.core.guidance import Guidance
+from sentinel.core.guidance import Guidance, LookingCommand, look
 from sentinel.core.model import Coverage, Finding, Report, Sample, Status
 from sentinel.core.ports import Context
 from sentinel.core.run_ledger import LedgerRow
 from sentinel.core.settings import FilePath
 from sentinel.core.shown import Column
 from sentinel.core.stored_memory import decode_memory
-from sentinel.core.text import hide_controls, visible
+from sentinel.core.text import visible
 from sentinel.core.values import Duration, duration_text
 from sentinel.plugin import Check
 from sentinel.slurm.filename_patterns import fill_symbols, has_symbols, whose_path
@@ -300,13 +299,12 @@ def _few_impact(complete: Any) -> str:
     return f"If the newest checkpoint cannot be read, there is {back} to go back to."
 
 
-def _suggest_commands(path: str, job: Job | None, status: Status) -> tuple[str, ...]:
-    place = quote(visible(path))
-    look = f"ls -ltq {place} | head"
+def _suggest_commands(path: str, job: Job | None, status: Status) -> tuple[LookingCommand, ...]:
+    newest = look("ls -ltq {} | head", path)
     if status is not Status.CRITICAL:
-        return (look,)
-    log = [f"scontrol show job {job.job_id} | grep StdOut"] if job and job.job_id.isdigit() else []
-    return (look, f"df -h {place}", *map(hide_controls, log))
+        return (newest,)
+    log = [look("scontrol show job {} | grep StdOut | cat -v", job.job_id)] if job else []
+    return (newest, look("df -h {}", path), *log)
 
 
 def _make_samples(subject: str, values: Mapping[str, Any]) -> tuple[Sample, ...]:

@@ -18,7 +18,7 @@ from sentinel.core.action_limits import CleanLimits, Limits
 from sentinel.core.clock import SECOND, Instant, get_elapsed_s
 from sentinel.core.declared import Metric
 from sentinel.core.errors import CannotTell, Invalid
-from sentinel.core.guidance import Guidance
+from sentinel.core.guidance import Guidance, look
 from sentinel.core.model import ActionRequest, Coverage, Finding, Report, Status
 from sentinel.core.patterns import make_endless_error
 from sentinel.core.ports import Context
@@ -206,7 +206,7 @@ class CleanCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
                 "removable_bytes": found.removable_bytes,
             },
             details="\n".join(lines[:MAX_SHOWN]),
-            commands=("timedatectl",) if self.remove and leapt else (),
+            commands=(look("timedatectl"),) if self.remove and leapt else (),
             guidance=Guidance(
                 impact="If the clock is still wrong then, files are removed that are not old yet. Until"
                 " then the disk may fill.",

@@ -13,9 +13,11 @@ from sentinel.core.guidance import (
     ADMINISTRATOR,
     ActingCommand,
     Guidance,
+    LookingCommand,
     avoid_node,
     drain_node,
     list_drain_commands,
+    look,
 )
 from sentinel.core.model import ActionRequest, Finding, Status
 from sentinel.core.text import first_lines, shortened
@@ -125,12 +127,12 @@ def _test_again(last: LastDiagVerdict) -> ActingCommand:
     return ActingCommand(owner=ADMINISTRATOR, argv=("sentinel", *words))
 
 
-def _suggest_diag_commands(last: LastDiagVerdict, status: Status) -> tuple[str, ...]:
+def _suggest_diag_commands(last: LastDiagVerdict, status: Status) -> tuple[LookingCommand, ...]:
     drain = list_drain_commands(last.node, f"test failed: {last.why}", is_bad=status.bad)
     if last.test:
         return drain
-    gpus = (f"sentinel gpus show {uuid}" for uuid in last.gpus)
-    return (f"sentinel diag show {last.node}", *gpus, *drain)
+    gpus = (look("sentinel gpus show {}", uuid) for uuid in last.gpus)
+    return (look("sentinel diag show {}", last.node), *gpus, *drain)
 
 
 def make_run_finding(run: DiagRun, now: Instant) -> Finding:

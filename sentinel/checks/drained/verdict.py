@@ -11,7 +11,7 @@ from sentinel.checks.drained.proof import is_momentary, is_proven
 from sentinel.checks.process_owners import find_owners
 from sentinel.core.actions import ActionOutcome, ActionRecord
 from sentinel.core.clock import SECOND
-from sentinel.core.guidance import ADMINISTRATOR, ActingCommand, Guidance
+from sentinel.core.guidance import ADMINISTRATOR, ActingCommand, Guidance, LookingCommand, look
 from sentinel.core.model import ActionRequest, Finding, Status
 from sentinel.core.text import shortened, visible
 from sentinel.core.values import Duration, duration_text, since_text
@@ -330,12 +330,13 @@ def _list_log_lines(sight: NodeEvidence) -> list[str]:
     return [line for name, text in sight.logs.items() for line in [f"{name}:", *text.splitlines()]]
 
 
-def _suggest_undrain_steps(sight: NodeEvidence, clean: bool) -> tuple[str, ...]:
-    name = visible(sight.node.name)
-    history = f"sentinel nodes list --history {name}"
+def _suggest_undrain_steps(sight: NodeEvidence, clean: bool) -> tuple[LookingCommand, ...]:
+    name = sight.node.name
+    history = look("sentinel nodes list --history {}", name)
     if clean:
         return (history,)
-    return f"sentinel nodes probe {name}", history, f"sentinel nodes undrain {name} --dry-run"
+    probe = look("sentinel nodes probe {}", name)
+    return probe, history, look("sentinel nodes undrain {} --dry-run", name)
 
 
 def _make_undrain(sight: NodeEvidence) -> ActingCommand:

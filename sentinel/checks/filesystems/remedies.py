@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from sentinel.checks.filesystems.limits import FileSystemUsage, SpaceLimits
-from sentinel.core.guidance import Guidance
+from sentinel.core.guidance import Guidance, LookingCommand, look
 from sentinel.core.model import Status
 from sentinel.core.mounts import LOCAL_DISK_TYPES
-from sentinel.core.text import hide_controls, visible
 
 GONE = "No such file or directory"
 NOT_THERE = "does not exist"
@@ -117,29 +116,22 @@ def is_short_of_inodes(usage: FileSystemUsage, *limits: SpaceLimits) -> bool:
     return share is not None and any(share >= limit for limit in set_shares)
 
 
-def list_usage_commands(path: str, *, inodes: bool) -> tuple[str, ...]:
+def list_usage_commands(path: str, *, inodes: bool) -> tuple[LookingCommand, ...]:
     """Commands that show what is largest; where inodes run out, first what has most files."""
-    name = quote_word(visible(path))
-    count = (hide_controls(f"du -x --inodes -d 1 {name} | sort -n | tail"),) if inodes else ()
-    return *count, hide_controls(f"du -xah -d 1 {name} | sort -h | tail")
+    count = (look("du -x --inodes -d 1 {} | sort -n | tail | cat -v", path),) if inodes else ()
+    return *count, look("du -xah -d 1 {} | sort -h | tail | cat -v", path)
 
 
-def list_lost_commands(path: str) -> tuple[str, ...]:
+def list_lost_commands(path: str) -> tuple[LookingCommand, ...]:
     """Commands that look before somebody mounts it again: what was written meanwhile would be hidden."""
-    name = quote_word(visible(path))
-    return hide_controls(f"ls -la {name}"), f"findmnt --fstab --mountpoint {name}"
+    return look("ls -la {} | cat -v", path), look("findmnt --fstab --mountpoint {}", path)
 
 
-def list_mount_commands(path: str, *, hung: bool) -> tuple[str, ...]:
+def list_mount_commands(path: str, *, hung: bool) -> tuple[LookingCommand, ...]:
     """Commands that show how a path is mounted, and what hangs. None of them would hang on the file
     system: ps does not read the command lines, which may hang with their processes."""
-    mounts = hide_controls(f"grep -F {quote_word(visible(path))} /proc/mounts")
-    return (mounts, "ps -eo stat,pid,wchan:32,comm | grep ^D") if hung else (mounts,)
-
-
-def run_on_node(node: str, commands: tuple[str, ...]) -> tuple[str, ...]:
-    """The commands as they are run on a node."""
-    return tuple(f"ssh {node} {quote_word(one)}" for one in commands)
+    mounts = look("grep -F {} /proc/mounts | cat -v", path)
+    return (mounts, look("ps -eo stat,pid,wchan:32,comm | grep ^D")) if hung else (mounts,)
 
 
 def quote_word(text: str) -> str:

@@ -23,10 +23,9 @@ from sentinel.checks.filesystems.remedies import (
     list_mount_commands,
     list_usage_commands,
     may_be_walked,
-    quote_word,
 )
 from sentinel.core.clock import SECOND, Instant, get_elapsed_s
-from sentinel.core.guidance import ADMINISTRATOR, ActingCommand, Guidance
+from sentinel.core.guidance import ADMINISTRATOR, ActingCommand, Guidance, LookingCommand, look
 from sentinel.core.model import Finding, Status, Value, get_worst_status
 from sentinel.core.mounts import Mount
 from sentinel.core.text import visible
@@ -192,7 +191,7 @@ def _guide_path(
 
 def _suggest_path_commands(
     sight: PathObservation, seen: PathState, rules: VerdictSettings
-) -> tuple[str, ...]:
+) -> tuple[LookingCommand, ...]:
     usage = sight.answer.usage if sight.answer else None
     if sight.answer and sight.answer.hung:
         return list_mount_commands(sight.path, hung=True)
@@ -200,19 +199,18 @@ def _suggest_path_commands(
         if usage is None or not judge_usage(usage, rules.warn, rules.crit)[0].bad:
             return list_mount_commands(sight.path, hung=False)
         if not _may_be_walked(sight, usage):
-            return (f"df -h {quote_word(visible(sight.path))}",)
+            return (look("df -h {}", sight.path),)
         inodes = is_short_of_inodes(usage, rules.warn, rules.crit)
         return list_usage_commands(sight.path, inodes=inodes)
     if _is_silent(sight):  # a stale handle stays until the old mount is gone
-        name = quote_word(visible(sight.path))
-        return f"findmnt --fstab --mountpoint {name}", f"df -h {name}"
+        return list_lost_commands(sight.path)[1], look("df -h {}", sight.path)
     return list_lost_commands(sight.path)
 
 
 def _suggest_mount(sight: PathObservation) -> tuple[ActingCommand, ...]:
     """A stale handle stays until the old mount is gone."""
     hung = bool(sight.answer and sight.answer.hung)
-    if hung or not _is_silent(sight) or not sight.path.isprintable():
+    if hung or not _is_silent(sight):
         return ()
     argv, then = ("umount", "-l", sight.path), ("mount", sight.path)
     return (ActingCommand(owner=ADMINISTRATOR, argv=argv, then=then),)

@@ -21,8 +21,6 @@ from sentinel.checks.filesystems.remedies import (
     list_mount_commands,
     list_usage_commands,
     may_be_walked,
-    quote_word,
-    run_on_node,
 )
 from sentinel.checks.filesystems.verdict import (
     DO_NOT_LOOK,
@@ -30,7 +28,7 @@ from sentinel.checks.filesystems.verdict import (
     explain_question,
 )
 from sentinel.checks.nodes_asked import ChosenNodes, probe_nodes, silent_finding, unread_finding
-from sentinel.core.guidance import Guidance
+from sentinel.core.guidance import Guidance, LookingCommand, look
 from sentinel.core.model import Finding, Report, Status, get_worst_status
 from sentinel.core.mounts import READ_ONLY_OPTIONS
 from sentinel.core.text import visible
@@ -113,7 +111,7 @@ class NodeRemedy(Struct, frozen=True):
     """What to do about a path of a node, and the commands that are run there."""
 
     guidance: Guidance = Guidance()
-    commands: tuple[str, ...] = ()
+    commands: tuple[LookingCommand, ...] = ()
 
 
 def _find_usage_remedy(
@@ -121,11 +119,11 @@ def _find_usage_remedy(
 ) -> NodeRemedy:
     inodes = is_short_of_inodes(usage, rules.warn, rules.crit)
     walked = may_be_walked(usage.type)
-    look = list_usage_commands(path, inodes=inodes) if walked else (f"df -h {quote_word(path)}",)
+    looks = list_usage_commands(path, inodes=inodes) if walked else (look("df -h {}", path),)
     guidance = guide_full(
         visible(path), node, status=status, inodes=inodes, walked=walked, kind=usage.type
     )
-    return NodeRemedy(guidance, look)
+    return NodeRemedy(guidance, looks)
 
 
 def _read_only(node: str, path: str) -> NodeRemedy:
@@ -146,7 +144,7 @@ def _make_node_finding(
         summary=summary,
         values={} if usage is None else _usage_values(usage),
         labels={"node": node},
-        commands=run_on_node(node, remedy.commands) if status.bad else (),
+        commands=tuple(one.on_node(node) for one in remedy.commands) if status.bad else (),
         guidance=remedy.guidance if status.bad else Guidance(),
     )
 

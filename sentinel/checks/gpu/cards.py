@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from sentinel.core.guidance import Guidance
+from sentinel.core.guidance import Guidance, look
 from sentinel.core.model import Finding, get_worst_status
 from sentinel.core.text import visible
 from sentinel.nodes.probe import KernelLog, NodeProbe, Unread
@@ -46,6 +46,6 @@ def findings(name: str, probe: NodeProbe) -> Iterator[Finding]:
                 [*list(texts)[:SHOWN], *([f"{len(texts) - SHOWN} more"] * (len(texts) > SHOWN))]
             ),
             labels={"node": visible(name)},
-            commands=("sentinel check network",),
+            commands=(look("sentinel check network"),),
             guidance=Guidance(ask=visible(f"look at the network card {card} of {name}")),
         )

@@ -8,10 +8,17 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 
 from sentinel.checks.gpu.judge import Problem
-from sentinel.core.guidance import Guidance, avoid_node, drain_node, list_drain_commands
+from sentinel.core.guidance import (
+    Guidance,
+    LookingCommand,
+    avoid_node,
+    drain_node,
+    list_drain_commands,
+    look,
+)
 from sentinel.core.model import Status, Value
 from sentinel.core.shown import GPU_PREFIX
-from sentinel.core.text import hide_controls, shortened, visible
+from sentinel.core.text import shortened, visible
 from sentinel.gpu.advice import Advice
 
 
@@ -109,20 +116,20 @@ def _name_slot(about: Said) -> str:
 
 def suggest_commands(
     subject: str, about: Said, status: Status, texts: Sequence[str]
-) -> tuple[str, ...]:
+) -> tuple[LookingCommand, ...]:
     """Commands that look, and the preview of a drain. None puts a load on a node with jobs."""
     if status is Status.OK:
         return ()
     if not subject.startswith(GPU_PREFIX):
-        table = hide_controls(f"ssh {about.node} nvidia-smi")
+        table = look("nvidia-smi | cat -v").on_node(about.node)
         step = _first_step(about, texts[0])
         drain = (
             list_drain_commands(about.node, texts[0], is_bad=status.bad)
             if "nodes drain" in step
             else ()
         )
-        return f"sentinel nodes probe --gpus {about.node}", table, *drain
-    shown = f"sentinel gpus show {subject}", _look_command(subject, about, texts)
+        return look("sentinel nodes probe --gpus {}", about.node), table, *drain
+    shown = look("sentinel gpus show {}", subject), _look_command(subject, about, texts)
     is_hot = bool(_HEAT.match(texts[0]))
     if about.values and not is_hot and _worst_advice(about) not in _AFTER_DRAIN:
         return shown
@@ -130,15 +137,17 @@ def suggest_commands(
     return (*shown, *list_drain_commands(about.node, f"{fault}, {subject}", is_bad=status.bad))
 
 
-def _look_command(subject: str, about: Said, texts: Sequence[str]) -> str:
+def _look_command(subject: str, about: Said, texts: Sequence[str]) -> LookingCommand:
     """What shows the GPU's state. One that has fallen off the bus does not answer: only the kernel
     knows of it."""
     if not about.values:
-        return f"ssh {about.node} nvidia-smi -L"
+        return look("nvidia-smi -L").on_node(about.node)
     if any(_LOST in text for text in texts):
-        return f"ssh {about.node} dmesg -T | grep -i xid"
-    part = " -d TEMPERATURE,PERFORMANCE" if _HEAT.match(texts[0]) else ""
-    return hide_controls(f"ssh {about.node} nvidia-smi -q{part} -i {subject}")
+        return look("dmesg -T | grep -i xid").on_node(about.node)
+    if _HEAT.match(texts[0]):
+        heat = look("nvidia-smi -q -d TEMPERATURE,PERFORMANCE -i {} | cat -v", subject)
+        return heat.on_node(about.node)
+    return look("nvidia-smi -q -i {} | cat -v", subject).on_node(about.node)
 
 
 def _name_fault(texts: Sequence[str]) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.cluster import Node
 from sentinel.core.gpu_ledger import GpuStanding, Stay
-from sentinel.core.guidance import Guidance, avoid_node
+from sentinel.core.guidance import Guidance, avoid_node, look
 from sentinel.core.model import ActionRequest, Finding, Status
 from sentinel.core.values import clock_text
 
@@ -32,7 +32,7 @@ def finding(
         status=Status.CRITICAL,
         summary=f"lemon ({held(standing)}){came}: {RENTERS}",
         labels={"node": node},
-        commands=(f"sentinel gpus show {uuid}", f"sentinel gpus report {uuid}"),
+        commands=(look("sentinel gpus show {}", uuid), look("sentinel gpus report {}", uuid)),
         guidance=Guidance(
             impact="Jobs there fail again and again, as they did before.",
             todo=avoid_node(node),

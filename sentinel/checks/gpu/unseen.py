@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from sentinel.checks.gpu.sight import Sight
+from sentinel.core.guidance import look
 from sentinel.core.model import Finding, Status
 
 
@@ -31,7 +32,7 @@ def unseen(
             status=Status.UNKNOWN,
             summary=f"the GPUs of {node} cannot be seen now; it was not well when they last could",
             labels={"node": node},
-            commands=(f"sentinel nodes probe --gpus {node}",),
+            commands=(look("sentinel nodes probe --gpus {}", node),),
         )
 
 

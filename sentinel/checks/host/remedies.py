@@ -5,15 +5,22 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from sentinel.core.guidance import Guidance, avoid_node, drain_node, list_drain_commands
+from sentinel.core.guidance import (
+    Guidance,
+    LookingCommand,
+    avoid_node,
+    drain_node,
+    list_drain_commands,
+    look,
+)
 from sentinel.core.model import Status
 from sentinel.core.text import shortened, visible
 
 _DRAIN = drain_node()
-_COUNTS = "'grep -s . /sys/devices/system/edac/mc/mc*/*_count'"
-_LOG = "'dmesg -T | tail -n 100 | cat -v'"
+_COUNTS = look("grep -s . /sys/devices/system/edac/mc/mc*/*_count")
+_LOG = look("dmesg -T | tail -n 100 | cat -v")
 
-_REMEDIES: Mapping[str, tuple[str, str, str]] = {
+_REMEDIES: Mapping[str, tuple[str, str, LookingCommand]] = {
     "memory": (
         "Jobs on the node may end, or compute wrongly without a word.",
         f"{_DRAIN} Then have the module replaced; the BMC's log names its slot.",
@@ -30,43 +37,43 @@ _REMEDIES: Mapping[str, tuple[str, str, str]] = {
         "Administrators: `timedatectl` below shows whether a time service runs there: if not, start it"
         " (`systemctl start chronyd`, or what the site uses). If it runs, see whether its sources answer."
         " While no job runs there, `chronyc makestep` sets the clock right at once.",
-        "'date; chronyc -n tracking; chronyc -n sources; timedatectl'",
+        look("date; chronyc -n tracking; chronyc -n sources; timedatectl"),
     ),
     "gpus": (
         "The next job on the node finds less memory on these GPUs, and may fail for lack of it.",
         "Administrators: end the processes of jobs that hold the devices (`fuser` below shows them;"
         " nvidia-persistenced and nv-hostengine may stay). If there are none, drain the node, and reset"
         " the GPU or reboot.",
-        "'sudo fuser -v /dev/nvidia*; nvidia-smi --query-gpu=uuid,memory.used --format=csv'",
+        look("sudo fuser -v /dev/nvidia*; nvidia-smi --query-gpu=uuid,memory.used --format=csv"),
     ),
     "nv-hostengine": (
         "Diagnostics and exporters that ask DCGM get no answer or hang.",
         "Administrators: restart it when no diagnostic runs (`systemctl restart nvidia-dcgm`).",
-        "'systemctl status nvidia-dcgm | cat -v'",
+        look("systemctl status nvidia-dcgm | cat -v"),
     ),
     "dcgm-log": (
         "It fills the disk of the node (`df` below shows what is left); then Slurm's daemon and jobs there"
         " fail.",
         "Administrators: see what it repeats. Empty it at once where room is short (`truncate -s 0`). Then"
         " let logrotate rotate it, and update DCGM or let it log less (`__DCGM_DBG_LVL=NONE`).",
-        "'df -h /var/log; tail -n 20 /var/log/nv-hostengine.log | cat -v'",
+        look("df -h /var/log; tail -n 20 /var/log/nv-hostengine.log | cat -v"),
     ),
     "tasks": (
         "Most such processes cannot be killed. Then their job cannot end, and Slurm drains the node for it.",
         "Administrators: look at what they wait for: a file system or a driver that does not answer. If"
         " it does not come back, `kill -9 PID` ends those that wait in a function called killable; for the"
         " others drain and reboot the node.",
-        "'ps -eLo pid,lwp,state,wchan:32,user,args | grep \" D \" | cat -v'",
+        look("ps -eLo pid,lwp,state,wchan:32,user,args | grep ' D ' | cat -v"),
     ),
     "raid": (
         "If one more drive fails, the data of the array may be lost.",
         "Administrators: replace the drive that failed, and watch the array until it is whole.",
-        "cat /proc/mdstat",
+        look("cat /proc/mdstat"),
     ),
     "drive": (
         "What is on this drive may be lost; jobs that use it get errors or hang.",
         f"{_DRAIN} Then save what is needed from the drive and replace it.",
-        "'dmesg -T | grep -i nvme | tail -n 50 | cat -v'",
+        look("dmesg -T | grep -i nvme | tail -n 50 | cat -v"),
     ),
     "other": (
         "Nobody can tell from this whether the node goes on.",
@@ -94,10 +101,12 @@ def guide_host(node: str, part: str, text: str, status: Status) -> Guidance:
     return Guidance(impact=impact, todo=f"{users}{todo}", ask=ask)
 
 
-def suggest_host_commands(node: str, part: str, text: str, status: Status) -> tuple[str, ...]:
+def suggest_host_commands(
+    node: str, part: str, text: str, status: Status
+) -> tuple[LookingCommand, ...]:
     """What shows the part as it is now, and the preview of a drain where one helps."""
     key = find_remedy_key(part)
     drain = (
         () if key in _NO_DRAIN else list_drain_commands(node, f"{part}: {text}", is_bad=status.bad)
     )
-    return f"ssh {node} {_REMEDIES[key][2]}", *drain
+    return _REMEDIES[key][2].on_node(node), *drain

@@ -11,10 +11,10 @@ from sentinel.checks.idle.node_use import NodeUse
 from sentinel.checks.wishes import is_owner_muted
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.cluster import Job
-from sentinel.core.guidance import Guidance
+from sentinel.core.guidance import Guidance, LookingCommand, look
 from sentinel.core.hostlist import fold_for_people
 from sentinel.core.model import Finding, Status
-from sentinel.core.text import hide_controls, shortened, visible
+from sentinel.core.text import shortened, visible
 from sentinel.core.values import clock_text, duration_text
 
 MAX_SHOWN_JOBS = 10
@@ -123,9 +123,9 @@ def _list_details(idle: Sequence[JobAtLook]) -> Iterator[str]:
     )
 
 
-def _suggest_commands(job: Job) -> tuple[str, ...]:
-    number = visible(job.job_id)
-    return f"sentinel stacks {number}", hide_controls(f"scontrol show job {number}")
+def _suggest_commands(job: Job) -> tuple[LookingCommand, ...]:
+    shown = look("scontrol show job {} | cat -v", job.job_id)
+    return look("sentinel stacks {}", job.job_id), shown
 
 
 def _guide_owner(one: JobAtLook) -> Guidance:

@@ -3,7 +3,6 @@ problem first."""
 
 import os
 import re
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import structs
@@ -33,9 +32,9 @@ from sentinel.checks.users import names_one_user
 from sentinel.checks.wishes import is_owner_muted
 from sentinel.core.clock import SECOND, Instant, get_elapsed_s
 from sentinel.core.cluster import Job
-from sentinel.core.guidance import NO_GUIDANCE, ActingCommand
+from sentinel.core.guidance import NO_GUIDANCE, ActingCommand, LookingCommand, look, show_end
 from sentinel.core.model import Finding, Status, Value
-from sentinel.core.text import hide_controls, shortened, show_end_command, visible
+from sentinel.core.text import shortened, visible
 from sentinel.core.values import clock_text, duration_text
 from sentinel.slurm.job_states import find_unknown_state, is_node_failure, lost_partition
 from sentinel.slurm.pending_reasons import explain_reason
@@ -317,7 +316,7 @@ _SACCT_FIELDS = {
 }
 
 
-def _suggest_job_commands(view: TrainingView) -> tuple[str, ...]:
+def _suggest_job_commands(view: TrainingView) -> tuple[LookingCommand, ...]:
     queue = view.queue
     rows = queue.alive + queue.paused + queue.ending + queue.held + queue.coming
     if rows:
@@ -336,7 +335,7 @@ def _suggest_job_acts(view: TrainingView) -> tuple[ActingCommand, ...]:
     kept = bool(how and (how.command or (last and last.end)))
     kept = kept and not (last and last.end and lost_partition(last.end))  # nothing would take it
     again = resubmit_command(how, find_culprit_node(view)) if how and kept else None
-    return (again,) if again and again.render().isprintable() else ()
+    return (again,) if again else ()
 
 
 def _is_all_held(view: TrainingView) -> bool:
@@ -344,7 +343,7 @@ def _is_all_held(view: TrainingView) -> bool:
     return bool(view.queue.held) and not view.queue.alive and bool(last_run(view.memory))
 
 
-def _suggest_end_commands(view: TrainingView) -> tuple[str, ...]:
+def _suggest_end_commands(view: TrainingView) -> tuple[LookingCommand, ...]:
     """What shows how the last job ended, and its log."""
     last = last_run(view.memory)
     told_of = [last] if last else view.memory.gone[:1]
@@ -360,32 +359,29 @@ def _suggest_end_commands(view: TrainingView) -> tuple[str, ...]:
     return (
         *(_find_failed_node(last) if last else ()),
         *(_sacct_command(i, fields, where=not path) for i in asked),
-        *(hide_controls(f"scontrol show job {i}") for i in ids if i not in forgotten),
+        *(look("scontrol show job {} | cat -v", i) for i in ids if i not in forgotten),
         *(
-            [
-                show_end_command(
-                    shlex.quote(path), last is not None and last.seen.user == view.reader
-                )
-            ]
-            if path.startswith("/") and path.isprintable()
+            [show_end(path, bool(last and last.seen.user == view.reader))]
+            if path[:1] == "/"
             else []
         ),
     )
 
 
-def _find_failed_node(gone: GoneJob) -> tuple[str, ...]:
+def _find_failed_node(gone: GoneJob) -> tuple[LookingCommand, ...]:
     """What names the node whose failure ended the job, where Slurm did not say it."""
     end = gone.end
     nodes = (end.nodes or gone.seen.nodes) if end else ""
     if not (end and is_node_failure(end) and nodes) or end.failed_node:
         return ()
-    return (f"sinfo -R -n {shlex.quote(visible(nodes))}",)
+    return (look("sinfo -R -n {}", nodes),)
 
 
-def _sacct_command(number: str, fields: str, *, where: bool) -> str:
+def _sacct_command(number: str, fields: str, *, where: bool) -> LookingCommand:
     """`where`: also the directory, in which its log lies by default."""
-    command = f"sacct -j {number} --format={fields}"
-    return hide_controls(f"{command},WorkDir%-80") if where else command
+    if where:
+        return look("sacct -j {} --format={},WorkDir%-80 | cat -v", number, fields)
+    return look("sacct -j {} --format={}", number, fields)
 
 
 def _is_past_min_job_age(gone: GoneJob, now: Instant) -> bool:

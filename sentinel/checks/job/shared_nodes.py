@@ -16,7 +16,7 @@ from msgspec import Struct
 from sentinel.checks.job.ends import is_completed
 from sentinel.checks.job.memory import MAX_NODES_CHARS, EndedRun, GoneJob
 from sentinel.core.clock import SECOND, Instant
-from sentinel.core.guidance import ADMINISTRATOR, ActingCommand, Guidance
+from sentinel.core.guidance import ADMINISTRATOR, ActingCommand, Guidance, look
 from sentinel.core.hostlist import expand_printed
 from sentinel.core.model import Finding, Status
 from sentinel.core.text import visible
@@ -168,8 +168,10 @@ def list_shared_findings(runs: Sequence[EndedRun]) -> tuple[Finding, ...]:
             values={"shared_runs": found.shared, "interrupted_runs": found.interrupted},
             labels={"node": name},
             tell_once=True,
-            commands=(f"sentinel nodes list --history {name}",),
-            acts=(ActingCommand(owner=ADMINISTRATOR, argv=("sentinel", "nodes", "test", name)),),
+            commands=(look("sentinel nodes list --history {}", found.node),),
+            acts=(
+                ActingCommand(owner=ADMINISTRATOR, argv=("sentinel", "nodes", "test", found.node)),
+            ),
             guidance=Guidance(
                 impact="If the node is at fault, it will interrupt more runs.",
                 todo="The first command below shows what is known of the node, the last tests it"

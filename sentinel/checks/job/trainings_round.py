@@ -30,12 +30,11 @@ from sentinel.checks.wishes import list_refusals
 from sentinel.core.clock import get_elapsed_s
 from sentinel.core.cluster import Job
 from sentinel.core.errors import CannotTell
-from sentinel.core.guidance import Guidance
+from sentinel.core.guidance import Guidance, look
 from sentinel.core.letters import Letter
 from sentinel.core.model import Coverage, Finding, Report, Sample, Status
 from sentinel.core.ports import Context
 from sentinel.core.run_ledger import LedgerRow
-from sentinel.core.text import hide_controls
 from sentinel.core.turns import interleave
 from sentinel.slurm.job_index import QueuedJobs
 
@@ -261,7 +260,7 @@ class TrainingsRound:
                     todo="Where such a job runs already, compare its name, user and partition with"
                     " the check: the pattern has to fit the whole name.",
                 ),
-                commands=(hide_controls("squeue -o '%i %j %u %P %T'"),),
+                commands=(look("squeue -o '%i %j %u %P %T' | cat -v"),),
             )
         ]
 

@@ -6,7 +6,8 @@ from sentinel.checks.job.dependencies import has_dependency
 from sentinel.checks.job.queue import JobQueue, count_elements
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.cluster import Job
-from sentinel.core.text import hide_controls, shortened, visible
+from sentinel.core.guidance import LookingCommand, look
+from sentinel.core.text import shortened, visible
 from sentinel.core.values import duration_text
 from sentinel.slurm.pending_reason_row import ReasonEnd
 from sentinel.slurm.pending_reasons import explain_job_reason, explain_reason
@@ -75,14 +76,10 @@ def describe_reason(job: Job) -> str:
     return f"{text or 'no reason given'}: {reason.meaning}"
 
 
-def suggest_queue_commands(jobs: Sequence[Job]) -> tuple[str, ...]:
+def suggest_queue_commands(jobs: Sequence[Job]) -> tuple[LookingCommand, ...]:
     """What shows jobs that are in the queue. None of it changes them: commands are pasted together."""
-    lines = [
-        hide_controls(f"scontrol show job {job.job_id}")
-        for job in jobs[:MAX_JOBS_SHOWN]
-        if job.job_id.isdigit()
-    ]
-    return tuple(lines)
+    ids = [job.job_id for job in jobs[:MAX_JOBS_SHOWN] if job.job_id.isdigit()]
+    return tuple(look("scontrol show job {} | cat -v", one) for one in ids)
 
 
 def get_expected_wait_s(job: Job, now: Instant) -> float | None:

@@ -1,7 +1,6 @@
 """Turns verdicts into findings, for people, routes and machines."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from shlex import quote
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -17,11 +16,18 @@ from sentinel.checks.wishes import is_owner_muted, limit_letters, list_refusals
 from sentinel.core.clock import SECOND
 from sentinel.core.cluster import Job
 from sentinel.core.errors import CannotTell
-from sentinel.core.guidance import NO_GUIDANCE, ActingCommand, Guidance
+from sentinel.core.guidance import (
+    NO_GUIDANCE,
+    ActingCommand,
+    Guidance,
+    LookingCommand,
+    look,
+    show_end,
+)
 from sentinel.core.letters import Letter
 from sentinel.core.long_lines import describe_cut_lines
 from sentinel.core.model import Finding, Sample, Status
-from sentinel.core.text import hide_controls, shortened, show_end_command, visible, visible_lines
+from sentinel.core.text import shortened, visible, visible_lines
 from sentinel.core.values import duration_text
 
 MAX_TAIL_BYTES = 8192  # bytes of the end that a bad finding quotes from
@@ -245,25 +251,28 @@ _TOPIC_GUIDANCE = {
 }
 
 
-def _suggest_log_commands(sight: LogObservation, *, hung: bool = False) -> tuple[str, ...]:
+def _suggest_log_commands(
+    sight: LogObservation, *, hung: bool = False
+) -> tuple[LookingCommand, ...]:
     """The commands to run next. If the training hangs, the one that shows where every rank stands
     comes first."""
     job = sight.job
-    stacks = (f"sentinel stacks {quote(visible(job.job_id))}",) if job and hung else ()
-    asked = (hide_controls(f"scontrol show job {quote(visible(job.job_id))}"),) if job else ()
-    own = job is not None and job.user == own_user_name()
-    name = quote(visible(sight.shown_path))
-    owner = () if job else (hide_controls(f"ls -l {name}"),)
-    return (*stacks, *asked, show_end_command(name, own), *owner)
+    stacks = (look("sentinel stacks {}", job.job_id),) if job and hung else ()
+    asked = (look("scontrol show job {} | cat -v", job.job_id),) if job else ()
+    end = show_end(sight.shown_path, job is not None and job.user == own_user_name())
+    owner = () if job else (look("ls -l {} | cat -v", sight.shown_path),)
+    return (*stacks, *asked, end, *owner)
 
 
-def _suggest_topic_commands(topic: str, status: Status, sight: LogObservation) -> tuple[str, ...]:
+def _suggest_topic_commands(
+    topic: str, status: Status, sight: LogObservation
+) -> tuple[LookingCommand, ...]:
     """Where the loss is no number: where that began, too."""
     shown = _suggest_log_commands(sight)
     if topic != "loss" or status is Status.WARNING:
         return shown
-    name = quote(visible(sight.shown_path))
-    return (*shown, hide_controls(f"grep -n -m 1 -wE 'nan|NaN|inf|Infinity' {name}"))
+    first = look("grep -n -m 1 -wE 'nan|NaN|inf|Infinity' {} | cat -v", sight.shown_path)
+    return (*shown, first)
 
 
 def _make_job_labels(job: Job | None) -> dict[str, str]:

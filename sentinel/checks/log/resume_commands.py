@@ -37,7 +37,7 @@ def list_resume_commands(
         lines = [ActingCommand(owner=user, argv=tuple(argv)) for user, argv in acts]
     else:
         again = resubmit_command(how, node, f"afterany:{job.id}") if how else None
-        lines = [again] if again and again.render().isprintable() else []
+        lines = [again] if again else []
     if lines:
         lines.append(ActingCommand(owner=job.user, argv=end))
     if fault:

@@ -12,6 +12,7 @@ from sentinel.checks.log.log_state import LogObservation, LogState, WishState
 from sentinel.checks.wishes import NO_WISH, find_wish, make_letter_id, refusal_letter
 from sentinel.core.clock import get_elapsed_s
 from sentinel.core.cluster import Job
+from sentinel.core.guidance import look
 from sentinel.core.letters import Letter
 from sentinel.core.model import Status
 from sentinel.core.text import visible
@@ -137,7 +138,9 @@ def _standstill_letter(
         job=visible(job.name),
         severity="ok" if over else "critical",
         summary=f"job {number} advances again" if over else f"job {number}: {verdict.summary}",
-        commands=() if over else (f"sentinel stacks {number}", f"scontrol show job {number}"),
+        commands=()
+        if over
+        else (look("sentinel stacks {}", job.job_id), look("scontrol show job {}", job.job_id)),
         over=over,
     )
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from shlex import quote
 from typing import TYPE_CHECKING, ClassVar
 
 from msgspec import Struct, to_builtins
@@ -31,7 +30,14 @@ from sentinel.checks.nodes_asked import (
 from sentinel.checks.trial import WEEK_S, SilentTrial
 from sentinel.core.clock import SECOND
 from sentinel.core.declared import Metric, Panel
-from sentinel.core.guidance import Guidance, avoid_node, drain_node, list_drain_commands
+from sentinel.core.guidance import (
+    Guidance,
+    LookingCommand,
+    avoid_node,
+    drain_node,
+    list_drain_commands,
+    look,
+)
 from sentinel.core.model import Finding, Report, Status, get_worst_status
 from sentinel.core.stored_memory import decode_memory
 from sentinel.core.text import shortened, visible
@@ -294,24 +300,24 @@ def _make_link_finding(node: str, name: str, problems: list[LinkProblem]) -> Fin
         guidance=_guide_link(node, name, texts[0], status) if status.bad else Guidance(),
         labels={"node": node},
         commands=(
-            f"ssh {node} {_suggest_link_command(name)}",
+            _suggest_link_command(name).on_node(node),
             *list_drain_commands(node, f"{name}: {texts[0]}", is_bad=status.bad),
         ),
     )
 
 
-def _suggest_link_command(name: str) -> str:
+def _suggest_link_command(name: str) -> LookingCommand:
     """What shows the link as it is now. Its files need no tool on the node: state, rate with the
     number of lanes, and counters of errors."""
     if name.startswith("pcie/"):
-        return "dmesg | tail -n 100"
+        return look("dmesg | tail -n 100")
     if name.startswith("nvlink/"):
-        return f"nvidia-smi nvlink -e -i {name.removeprefix('nvlink/gpu')}"
+        return look("nvidia-smi nvlink -e -i {}", name.removeprefix("nvlink/gpu"))
     device, _, port = name.partition("/")
     if port.isdecimal():
         files = f"/sys/class/infiniband/{device}/ports/{port}"
-        return quote(f"cd {quote(files)} && grep -s . *state rate counters/*")
-    return f"ethtool {quote(port or device)}"
+        return look("cd {} && grep -s . *state rate counters/*", files)
+    return look("ethtool {}", port or device)
 
 
 def _guide_link(node: str, name: str, text: str, status: Status) -> Guidance:

@@ -15,7 +15,7 @@ from sentinel.checks.filesystems.remedies import (
 from sentinel.checks.quota.tools.quota import QuotaAmount, QuotaRow
 from sentinel.checks.quota.tools.targets import StorageTarget, fullest_target, median_percent
 from sentinel.core.forecast.words import format_moment
-from sentinel.core.guidance import Guidance
+from sentinel.core.guidance import Guidance, LookingCommand
 from sentinel.core.model import Finding, Status, Value, get_worst_status
 from sentinel.core.text import visible
 from sentinel.core.values import duration_text, format_percent, size_text
@@ -80,7 +80,7 @@ def _guide_quota(path: str, quota: QuotaRow, files: bool) -> Guidance:
     )
 
 
-def _suggest_usage_commands(path: str, quota: QuotaRow, files: bool) -> tuple[str, ...]:
+def _suggest_usage_commands(path: str, quota: QuotaRow, files: bool) -> tuple[LookingCommand, ...]:
     """Commands that show where the space is used; where the files are first, if their number is the
     trouble. Of a user only their own directory is read, not everybody's."""
     own = (

@@ -27,6 +27,7 @@ from sentinel.proc import StuckProcess
 from sentinel.testing import START, FixedSlurm, context
 from sentinel.user_files.files import UserFiles
 from sentinel.user_files.whose import Whose
+from tests.kinds import looks
 from tests.lab.fuse import Fuse
 
 NOW = START.wall / SECOND
@@ -364,7 +365,7 @@ def test_each_training_that_fits_has_a_folder_and_is_a_subject(tmp_path: Path) -
         "flag-a": Status.OK,
         "flag-b": Status.CRITICAL,
     }
-    assert str(tmp_path / "flag-b") in first.findings[1].commands[0]
+    assert str(tmp_path / "flag-b") in looks(first.findings[1])[0]
     gone = run(several, jobs=jobs[1:], before=first)
     assert [f.summary for f in gone.findings if f.subject == "flag-a"] == [
         "no such job is running, so no checkpoint is awaited"

@@ -16,6 +16,7 @@ from sentinel.core.model import Finding, Status
 from sentinel.core.settings import FilePath
 from sentinel.core.values import Duration
 from sentinel.testing import START, context
+from tests.kinds import looks
 from tests.user_files.places import ALICE, MALLORY, file_of, folder_of, shared_folder
 
 NOW = START.wall / SECOND
@@ -78,8 +79,8 @@ def test_a_failed_run_is_told_with_the_end_of_its_log(tmp_path: Path) -> None:
     assert (found.subject, found.status) == (KEY, Status.WARNING)
     assert found.summary.endswith("failed with exit code 1 (Slurm job 7)")
     assert found.details == "last lines of a b.log:\nthe disk\nis on fire"
-    assert f"less '{log}'" in found.commands
-    assert "sacct -j 7 " in found.commands[-1]
+    assert f"less '{log}'" in looks(found)
+    assert "sacct -j 7 " in looks(found)[-1]
 
 
 def test_how_bad_a_failure_is_can_be_judged(tmp_path: Path) -> None:
@@ -90,7 +91,7 @@ def test_how_bad_a_failure_is_can_be_judged(tmp_path: Path) -> None:
     found = findings(tmp_path, records={KEY: known})[1]
     assert format_slot(NOW + 86400) in found.guidance.impact
     assert f"Its last good run was that of {format_slot(NOW - 86400)}." in found.guidance.impact
-    assert f"head -n 20 {tmp_path}/{KEY}" in found.commands[0]
+    assert f"head -n 20 {tmp_path}/{KEY}" in looks(found)[0]
     never = findings(tmp_path, records={KEY: record})[1].guidance.impact
     assert "at its next time" in never
     assert "No good run of it is known." in never
@@ -100,8 +101,8 @@ def test_what_may_be_a_pipe_is_not_read(tmp_path: Path) -> None:
     """`head` would wait for a writer."""
     (_, pipe) = findings(tmp_path, refused={KEY: "is no regular file"})
     (_, unsafe) = findings(tmp_path, refused={KEY: "its group may write to it (chmod g-w)"})
-    assert [c.split()[0] for c in pipe.commands] == ["ls"]
-    assert [c.split()[0] for c in unsafe.commands] == ["ls", "head"]
+    assert [c.split()[0] for c in looks(pipe)] == ["ls"]
+    assert [c.split()[0] for c in looks(unsafe)] == ["ls", "head"]
     assert [c.argv[0] for c in unsafe.acts] == ["chmod"]
     assert pipe.acts == ()
 

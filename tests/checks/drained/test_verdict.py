@@ -29,6 +29,7 @@ from tests.checks.drained.nodes import (
     sight,
     spoilt,
 )
+from tests.kinds import looks
 
 GOOD = ProofItem(name="gpus", good=True, text="2 of 2 there")
 BAD = ProofItem(name="steps", good=False, text="processes are left")
@@ -92,9 +93,9 @@ def test_the_details_name_what_is_wrong_then_what_is_unknown_then_what_passed() 
     clean, dirty = finding(GOOD), finding(BAD)
     assert clean.details == ""
     history = "sentinel nodes list --history n1"
-    assert clean.commands == (history,)
+    assert looks(clean) == (history,)
     assert [one.render() for one in clean.acts] == ["sentinel nodes undrain n1"]
-    assert dirty.commands == (
+    assert looks(dirty) == (
         "sentinel nodes probe n1", history, "sentinel nodes undrain n1 --dry-run",
     )  # fmt: skip
     assert (clean.values["clean"], dirty.values["clean"]) == (True, False)

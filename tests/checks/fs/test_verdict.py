@@ -26,10 +26,12 @@ from sentinel.checks.filesystems.verdict import (
 )
 from sentinel.checks.fs.write_probe import judge_probe
 from sentinel.core.clock import shift_instant
+from sentinel.core.guidance import look
 from sentinel.core.model import Finding, Status
 from sentinel.core.mounts import Mount
 from sentinel.proc import StuckProcess
 from sentinel.testing import START
+from tests.kinds import looks
 from tests.lab.fuse import Fuse
 
 RULES = VerdictSettings(warn=WARN, crit=CRIT, mounted=None, read_only=Status.CRITICAL)
@@ -128,14 +130,14 @@ def test_nobody_is_told_to_walk_all_of_a_shared_file_system(kind: str) -> None:
     """A du of it burdens the servers that everybody waits for."""
     answer = PathAnswer(usage=FULL, real="/x")
     told = path_finding(on(answer, replace(DISK, type=kind)), PathState(mounted=True), RULES)
-    assert told.commands == ("df -h /x",)
+    assert looks(told) == ("df -h /x",)
     assert "your directories" in told.guidance.todo
 
 
 def test_a_lost_mount_is_looked_at_before_it_is_mounted() -> None:
     """What is pasted whole must not hide what was written meanwhile."""
     told = path_finding(on(HERE, mount(BOTH, "/", "ext4")), PathState(mounted=True), RULES)
-    assert told.commands == ("ls -la /x | cat -v", "findmnt --fstab --mountpoint /x")
+    assert looks(told) == ("ls -la /x | cat -v", "findmnt --fstab --mountpoint /x")
     assert "move it to another disk. Then `mount /x`" in told.guidance.todo
 
 
@@ -161,8 +163,8 @@ def test_what_is_told_of_a_full_file_system() -> None:
             "critical_percent": 95.0,
         },
         commands=(
-            "du -x --inodes -d 1 /x | sort -n | tail | cat -v",
-            "du -xah -d 1 /x | sort -h | tail | cat -v",
+            look("du -x --inodes -d 1 /x | sort -n | tail | cat -v"),
+            look("du -xah -d 1 /x | sort -h | tail | cat -v"),
         ),
         guidance=guide_full("/x", status=Status.CRITICAL, inodes=True),
     )
@@ -204,7 +206,10 @@ def test_what_is_told_of_a_hang() -> None:
         subject="/x",
         status=Status.CRITICAL,
         summary=f"hangs: no answer within 5s; {DO_NOT_LOOK}",
-        commands=("grep -F /x /proc/mounts | cat -v", "ps -eo stat,pid,wchan:32,comm | grep ^D"),
+        commands=(
+            look("grep -F /x /proc/mounts | cat -v"),
+            look("ps -eo stat,pid,wchan:32,comm | grep ^D"),
+        ),
         guidance=guide_hang("/x"),
     )
     stuck = PathAnswer(hung=True, stuck=StuckProcess(17, 2, "b"))
@@ -217,7 +222,7 @@ def test_what_is_recommended_for_a_hung_mount_does_not_hang(fuse: Fuse) -> None:
     """Each command is run against the fault itself."""
     hung = PathObservation(path=str(fuse.point), answer=PathAnswer(hung=True, waited=1), at=START)
     fuse.hold("statfs", "getattr", "lookup", "open", "opendir")
-    commands = path_finding(hung, PathState(), RULES).commands
+    commands = looks(path_finding(hung, PathState(), RULES))
     assert commands
     for command in commands:
         subprocess.run(["sh", "-c", command], timeout=10, check=False, capture_output=True)
@@ -272,7 +277,7 @@ def test_read_only_is_bad_where_it_was_writable(
     assert told.summary.removeprefix("10% used, 90 B free").removeprefix("; ") == summary
     assert told.status is (Status.CRITICAL if "become" in summary else Status.OK)
     assert told.values["read_only"] is bool(summary)
-    assert bool(told.commands) is told.status.bad
+    assert bool(looks(told)) is told.status.bad
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from sentinel.gpu.smi import parse
 from sentinel.nodes.probe import Unread
 from sentinel.testing import START, context
 from tests.checks.gpu.world import UPTIME, World, job
+from tests.kinds import looks
 from tests.lab.gpus import gpus_of, moved, nvidia_smi
 from tests.store.gpu_memory import MemoryGpus
 
@@ -137,7 +138,7 @@ def test_a_missing_gpu_nobody_ever_saw() -> None:
         == "1 missing: 7 of 8 GPUs on n1 are there; the missing ones were never seen here, so their UUIDs are not known"
     )
     assert "`sentinel nodes drain` below" in found["n1"].guidance.todo
-    assert found["n1"].commands[-1].startswith("sentinel nodes drain n1 --reason '1 missing")
+    assert looks(found["n1"])[-1].startswith("sentinel nodes drain n1 --reason '1 missing")
     here.check = GpuCheck(nodes="all", expect=7)
     assert here.bad() == {}
 
@@ -179,7 +180,7 @@ def test_an_nvidia_smi_that_says_nothing(smi: Any, status: str, words: str) -> N
     found = here.bad()
     assert (list(found), found["n1"].status.value) == (["n1"], status)
     assert words in found["n1"].summary
-    drains = any("nodes drain" in command for command in found["n1"].commands)
+    drains = any("nodes drain" in command for command in looks(found["n1"]))
     assert drains == (status == "critical")
 
 

@@ -34,6 +34,7 @@ from sentinel.nodes.probe import (
     Unread,
 )
 from sentinel.testing import START, FixedSlurm, context
+from tests.kinds import looks
 
 MEMORY = MemoryController(name="mc0", corrected=3, uncorrected=0)
 MIRROR = RaidArray(name="md0", state="clean", level="raid1", sync="idle")
@@ -139,7 +140,7 @@ def test_what_the_kernel_said_is_told_until_it_is_old_or_the_node_boots() -> Non
     assert (found.status, found.labels) == (Status.CRITICAL, {"node": "n1"})
     assert "1 UE memory read error" in found.summary
     assert "replaced" in found.guidance.todo
-    assert any("nodes drain n1" in command for command in found.commands)
+    assert any("nodes drain n1" in command for command in looks(found))
     assert told(night.look(Way(), after=86000)) == {"n1/memory": "critical"}
     assert told(night.look(Way(), after=400)) == {"n1/memory": "ok"}
     night.look(Way(kernel=log(UE)))

@@ -14,6 +14,7 @@ from sentinel.core.values import clock_text
 from sentinel.slurm.job_states import is_node_failure
 from sentinel.testing import FixedSlurm
 from tests.checks.job.making import NOW, Watch, check, ended, glance, job, pending
+from tests.kinds import looks
 
 
 @pytest.mark.parametrize(
@@ -96,7 +97,7 @@ def test_a_partition_that_went_is_no_node_that_failed() -> None:
     assert finding.summary.startswith("partition gone; ")
     assert "ended because its partition is gone (NODE_FAIL): prod" in finding.summary
     assert "node" not in finding.labels
-    assert not any("n7" in command for command in finding.commands)
+    assert not any("n7" in command for command in looks(finding))
     assert "another partition" in finding.guidance.todo
     assert is_node_failure(structs.replace(over, source="sacct"))
 
@@ -168,7 +169,7 @@ def test_next_steps_are_given_as_commands() -> None:
     obeys what another user wrote there."""
     watch = Watch(check())
     watch.look(job())
-    commands = watch.look(ends=[ended(stdout="/logs/a b.out")]).commands
+    commands = looks(watch.look(ends=[ended(stdout="/logs/a b.out")]))
     log = "tail -c 5000 '/logs/a b.out' | cat -v"
     assert commands == ("scontrol show job 10 | cat -v", log)
 
@@ -177,7 +178,7 @@ def test_sacct_is_named_only_where_it_knows_something() -> None:
     """Without accounting it would print an error."""
     watch = Watch(check())
     watch.look(job())
-    commands = watch.look(ends=[ended(source="sacct", started=NOW - 3600)]).commands
+    commands = looks(watch.look(ends=[ended(source="sacct", started=NOW - 3600)]))
     assert commands[0].startswith("sacct -j 10 ")
 
 
@@ -194,7 +195,7 @@ def test_the_first_line_says_whom_it_stops_and_the_first_command_submits_it_agai
     assert finding.summary.startswith(start)
     again = "cd /proj/a && sbatch --nodes=8 --exclude=node-7 /proj/train.sh big.yaml"
     again = f'[ "$(id -un)" = alice ] && {again}'
-    assert finding.commands[0].startswith("sacct -j 10 "), "first look, then submit"
+    assert looks(finding)[0].startswith("sacct -j 10 "), "first look, then submit"
     assert [one.render() for one in finding.acts] == [again]
     assert finding.began == end.ended
     assert watch.see(FixedSlurm(jobs=[])).acts == finding.acts, "it is remembered"
@@ -236,7 +237,7 @@ def test_a_hostile_name_comes_out_inert() -> None:
     end = ended(state="CANCELLED", cancelled_by=evil, nodes=evil, stdout="/a\n/b")
     finding = watch.look(ends=[end])
     assert finding.summary.isprintable()
-    assert all(command.isprintable() for command in finding.commands)
+    assert all(command.isprintable() for command in looks(finding))
 
 
 def test_labels_are_inert_too() -> None:

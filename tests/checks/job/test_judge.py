@@ -12,6 +12,7 @@ from sentinel.core.model import Status
 from sentinel.core.values import Duration
 from sentinel.testing import FixedSlurm, context
 from tests.checks.job.making import DAY, HOUR, NOW, Watch, check, glance, job, pending
+from tests.kinds import looks
 
 OK, WARNING, CRITICAL, UNKNOWN = Status.OK, Status.WARNING, Status.CRITICAL, Status.UNKNOWN
 
@@ -321,7 +322,7 @@ def test_what_to_run_next_about_jobs_in_the_queue() -> None:
         ("DependencyNeverSatisfied", False),
     ):
         found = glance(check(), pending(reason=reason)).findings[0]
-        assert found.commands == ("scontrol show job 11 | cat -v",)
+        assert looks(found) == ("scontrol show job 11 | cat -v",)
         assert ("`scontrol release 11`" in found.guidance.todo) is release
 
 

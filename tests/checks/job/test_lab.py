@@ -15,6 +15,7 @@ from sentinel.core.ports import Context
 from sentinel.core.values import Duration
 from sentinel.slurm.client import SlurmClient
 from sentinel.slurm.snapshot import SlurmSnapshot
+from tests.kinds import looks
 from tests.lab.cluster import Lab
 from tests.lab.waiting import wait_until
 
@@ -147,7 +148,7 @@ def test_a_job_that_fails_is_told_with_its_code_node_and_last_lines(
     finding = live.until_dead()
     assert f"job {job} FAILED with exit code 7 on node-" in finding.summary
     assert "Traceback: out of luck" in finding.details
-    assert f"tail -n 50 {str(out).replace('%j', job)}" in finding.commands
+    assert f"tail -n 50 {str(out).replace('%j', job)}" in looks(finding)
 
 
 def test_the_last_lines_of_an_array_task_in_its_default_file(fresh: Lab, watch: Watcher) -> None:

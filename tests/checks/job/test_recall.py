@@ -14,6 +14,7 @@ from sentinel.core.values import clock_text
 from sentinel.testing import FixedSlurm, context
 from tests.checks.job.making import NOW, Watch, check, ended, job, pending
 from tests.checks.job.test_trainings import Watch as Trainings
+from tests.kinds import looks
 
 
 def run(number: str = "10", state: str = "FAILED", **more: Any) -> JobRun:
@@ -140,7 +141,7 @@ def test_a_job_that_began_and_died_between_two_looks_is_found_by_name() -> None:
     finding = watch.see(Slurm(runs=[run(exit_code=1), young]))
     assert "job 11 FAILED with exit code 7" in finding.summary
     assert "job 10 FAILED with exit code 1" in finding.details
-    assert finding.commands[0] == "scontrol show job 11 | cat -v"
+    assert looks(finding)[0] == "scontrol show job 11 | cat -v"
 
 
 @pytest.mark.parametrize(

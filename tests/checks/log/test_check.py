@@ -48,6 +48,7 @@ from sentinel.testing import START, FixedSlurm, ManualClock, context
 from sentinel.user_files.session import shared_reader
 from sentinel.user_files.whose import Whose
 from tests.checks.log.jobs import job
+from tests.kinds import looks
 from tests.lab.cluster import Lab
 from tests.lab.fuse import Fuse
 from tests.stacks.parse.recorded import away, waiting
@@ -97,7 +98,7 @@ def test_a_file_that_stops_growing_is_stale_and_quoted(tmp_path: Path) -> None:
         "has not grown for 10m (limit 10m)",
     )
     assert stale.details == "one\ntwo\nthree \\x1b]0;evil\\x07"
-    assert stale.commands == (f"tail -c 5000 {log} | cat -v", f"ls -l {log} | cat -v")
+    assert looks(stale) == (f"tail -c 5000 {log} | cat -v", f"ls -l {log} | cat -v")
     assert (stale.subject, type(stale.subject)) == (str(log), str)
 
 

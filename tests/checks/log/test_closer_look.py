@@ -48,6 +48,7 @@ from sentinel.engine.pipeline import MAX_SECOND_LOOK_WAIT_S
 from sentinel.stacks.closer import SAMPLE, look_closer
 from sentinel.testing import START, FixedSlurm, ManualClock, context
 from tests.checks.log.jobs import job
+from tests.kinds import looks
 
 EACH = 8
 DAY = 86400.0
@@ -344,7 +345,7 @@ def test_it_is_told_how_it_goes_on_without_the_culprit(tmp_path: Path) -> None:
     world = World(tmp_path, sleeps(5), nodes=2).warm()
     world.submissions = {"7": HOW}
     assert "rank 5 on node-0" in world.early()
-    assert world.finding.commands[0] == "sentinel stacks 7"
+    assert looks(world.finding)[0] == "sentinel stacks 7"
     again, end = (one.render() for one in world.finding.acts)
     only = f'[ "$(id -un)" = {own_user_name()} ] && '
     assert again == (
@@ -434,7 +435,7 @@ def test_on_every_site_it_is_silent_for_a_week_and_says_then_what_it_would_have_
         stale_after=Duration(180 if confirmed else 900),
     ).warm()
     assert (world.early(), world.nodes.calls) == ("", [1, 1])
-    assert world.finding.commands == ()
+    assert looks(world.finding) == ()
     for _ in range(3):
         world.look()
     assert world.finding.status is (Status.CRITICAL if confirmed else Status.OK)

@@ -26,6 +26,7 @@ from sentinel.nodes.probe import (
     Unread,
 )
 from sentinel.testing import START, context
+from tests.kinds import looks
 
 WELL = Port(
     device="mlx5_0",
@@ -128,7 +129,7 @@ def test_a_link_that_stays_down_is_told_once_and_ends() -> None:
     assert bad(third) == {"n1/mlx5_0/1": ("critical", down)}
     files = "/sys/class/infiniband/mlx5_0/ports/1"
     look = f"ssh n1 'cd {files} && grep -s . *state rate counters/*'"
-    shown, jobs, drain = of(third, "n1/mlx5_0/1").commands
+    shown, jobs, drain = looks(of(third, "n1/mlx5_0/1"))
     assert (shown, jobs) == (look, "squeue -w n1 | cat -v")
     assert shlex.split(drain)[:5] == ["sentinel", "nodes", "drain", "n1", "--reason"]
     assert drain.endswith(" --dry-run")

@@ -12,6 +12,7 @@ from sentinel.checks.quota.tools.targets import StorageTarget
 from sentinel.core.forecast.words import format_moment
 from sentinel.core.model import Finding, Status
 from sentinel.core.values import Share, Size
+from tests.kinds import looks
 
 WARN = SpaceLimits(used=Share(85), inodes_used=Share(90))
 CRIT = SpaceLimits(used=Share(95), inodes_used=Share(97))
@@ -253,9 +254,9 @@ def test_what_is_free_of_a_quota_is_never_less_than_nothing(used: int, free: int
     quota = QuotaRow(kind="user", name="a", space=QuotaAmount(used=used, hard=100))
     finding = quota_finding("/a b", quota, WARN, CRIT, 0.0)
     assert finding.values["free_bytes"] == free
-    assert finding.commands == ("du -xah -d 1 '/a b/a' | sort -h | tail | cat -v",)
+    assert looks(finding) == ("du -xah -d 1 '/a b/a' | sort -h | tail | cat -v",)
     roomy = QuotaRow(kind="user", name="a", space=QuotaAmount(used=1, hard=100))
-    assert quota_finding("/a b", roomy, WARN, CRIT, 0.0).commands == ()
+    assert looks(quota_finding("/a b", roomy, WARN, CRIT, 0.0)) == ()
 
 
 @pytest.mark.parametrize(
@@ -274,7 +275,7 @@ def test_of_a_user_only_their_own_directory_is_read(
     """A du over everybody's homes takes hours and says nothing of theirs."""
     quota = QuotaRow(kind=kind, name=name, space=QuotaAmount(used=100, hard=100))
     finding = quota_finding(path, quota, WARN, CRIT, 0.0)
-    assert finding.commands == (f"du -xah -d 1 {read} | sort -h | tail | cat -v",)
+    assert looks(finding) == (f"du -xah -d 1 {read} | sort -h | tail | cat -v",)
 
 
 def test_until_when_the_grace_lasts_is_said_by_its_end() -> None:
@@ -358,4 +359,4 @@ def test_where_files_are_short_their_number_is_looked_at_first(
     assert ("An inode is a file" in finding.guidance.todo) is short
     by_size = "du -xah -d 1 /home/a | sort -h | tail | cat -v"
     by_files = "du -x --inodes -d 1 /home/a | sort -n | tail | cat -v"
-    assert finding.commands == ((by_files, by_size) if short else (by_size,))
+    assert looks(finding) == ((by_files, by_size) if short else (by_size,))

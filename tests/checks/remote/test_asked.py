@@ -18,6 +18,7 @@ from sentinel.core.values import Duration
 from sentinel.nodes.probe import Disk, NodeIdentity, NodeMount, NodeProbe, ProbeRequest, Unread
 from sentinel.nodes.probe import NodeMemory as NodeMemory
 from sentinel.testing import FixedSlurm, context
+from tests.kinds import looks
 
 GB = 10**9
 HALF = Disk(type="tmpfs", total=100 * GB, free=50 * GB, available=50 * GB, inodes=10, inodes_free=5)
@@ -287,7 +288,7 @@ def test_what_a_path_may_answer(disk: Unread, status: Status, says: str) -> None
     assert finding.status is status
     assert says in finding.summary
     first = "grep -F /tmp /proc/mounts | cat -v"
-    assert finding.commands[:1] == ((f"ssh n1 '{first}'",) if status is Status.CRITICAL else ())
+    assert looks(finding)[:1] == ((f"ssh n1 {first}",) if status is Status.CRITICAL else ())
 
 
 def test_what_was_a_mount_has_to_stay_one() -> None:
@@ -296,7 +297,7 @@ def test_what_was_a_mount_has_to_stay_one() -> None:
     bare = replace(WELL, mounts=())
     lost = only(look(fs(), {"n1": bare}, memory=report.memory))
     assert (lost.status, lost.summary, lost.values) == (Status.CRITICAL, "is not mounted", {})
-    assert lost.commands[0] == "ssh n1 'ls -la /tmp | cat -v'"
+    assert looks(lost)[0] == "ssh n1 ls -la /tmp | cat -v"
     assert "move it to another disk. Then `mount" in lost.guidance.todo
     assert only(look(fs(), {"n1": bare})).status is Status.OK
     assert only(look(fs(mounted=True), {"n1": bare})).status is Status.CRITICAL

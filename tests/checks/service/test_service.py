@@ -15,6 +15,7 @@ from sentinel.core.errors import CannotTell, Invalid
 from sentinel.core.model import Finding, Status
 from sentinel.core.node_answers import Answered, Unreachable
 from sentinel.testing import context
+from tests.kinds import looks
 from tests.lab.fuse import Fuse
 from tests.lab.waiting import wait_until
 
@@ -48,7 +49,7 @@ def test_a_process_that_lives_and_one_that_does_not(daemon: "subprocess.Popen[by
         Status.CRITICAL,
         "is not running: no process has this name",
     )
-    assert dead.commands == (
+    assert looks(dead) == (
         f"systemctl status {NAME}",
         f"journalctl -n 50 _COMM={NAME[:15]}",
     )
@@ -224,7 +225,7 @@ def test_other_hosts_are_asked_and_silence_is_unknown() -> None:
         "login2 munged": Status.UNKNOWN,
         "login2 nscd": Status.UNKNOWN,
     }
-    assert findings[1].commands == (
+    assert looks(findings[1]) == (
         "ssh login1 systemctl status nscd",
         "ssh login1 journalctl -n 50 _COMM=nscd",
     )
