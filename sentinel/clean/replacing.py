@@ -149,21 +149,18 @@ def _holds(new: Sequence[int], old: Sequence[int], size: int) -> bool:
 
 
 def find_irreplaceable(
-    contents: Sequence[StepContent | None], stubs: Sequence[bool], count: int
+    contents: Sequence[StepContent], stubs: Sequence[bool], count: int
 ) -> list[int]:
     """The positions of those that fewer than `count` newer ones replace, which stay themselves.
 
-    `contents` are the newest first. None is one whose content is not known. `stubs` says which of them
-    are known not to be whole. Those replace nothing.
+    `contents` are the newest first. `stubs` says which of them are known not to be whole. Those replace
+    nothing.
     """
     staying, able = list[int](), list[StepContent]()
     for at, (content, is_stub) in enumerate(zip(contents, stubs, strict=True)):
-        if (
-            content is None
-            or len(able) > MAX_UNLIKE
-            or sum(replaces(one, content, is_stub=is_stub) for one in able) < count
-        ):
+        replacing = (replaces(one, content, is_stub=is_stub) for one in able)
+        if len(able) > MAX_UNLIKE or sum(replacing) < count:
             staying.append(at)
-            if content is not None and not is_stub:
+            if not is_stub:
                 able.append(content)
     return staying

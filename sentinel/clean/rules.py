@@ -28,7 +28,6 @@ class DirectoryEntry:
         "files",
         "held",
         "identity",
-        "lacks",
         "leads",
         "marker",
         "name",
@@ -71,7 +70,6 @@ class DirectoryEntry:
         self.marker: int | None = None  # bytes of the file that `complete` names
         # Path below it, bytes and time of each file in it.
         self.files: list[tuple[str, int, float]] = [("", size, at)]
-        self.lacks = ""  # why its files cannot be compared
 
 
 class RetentionRules:

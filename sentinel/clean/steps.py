@@ -11,7 +11,6 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from sentinel.clean.replacing import StepContent, find_irreplaceable, find_track_labels
 from sentinel.clean.rules import TWO, UNPROVEN, DirectoryEntry, RetentionRules
-from sentinel.clean.weight import TOO_MANY
 from sentinel.core.checkpoint_names import (
     is_log,
     is_part_number,
@@ -46,7 +45,6 @@ class CheckpointStep:
             any(e.complete for e in parts)
             and not self.unfinished
             and not find_missing_part(path for path, _, _ in self.list_files())
-            and not any(e.lacks for e in parts)
         )
 
     @property
@@ -161,13 +159,12 @@ def _irreplaceable_steps(
     says was not ended are none: nobody goes on from them."""
     asked = [s for s in ordered if not (s.is_log or s.unfinished)]
     tracks = find_track_labels((s.first_name, s.number) for s in asked)
-    contents = {s.first_name: _read_content(s, tracks) for s in asked}
+    contents = {s.first_name: StepContent(s.list_files(), s.number, tracks) for s in asked}
     if rules.complete:
         # What holds the marker is whole, so a note in one step is nothing that others lack.
-        counted = Counter(form for one in contents.values() if one for form in one.forms)
+        counted = Counter(form for one in contents.values() for form in one.forms)
         for one in contents.values():
-            if one:
-                one.drop_notes(counted)
+            one.drop_notes(counted)
     staying = list[CheckpointStep]()
     for newest_first in (asked[::-1], sorted(asked, key=lambda s: (s.at, s.first_name))[::-1]):
         found = find_irreplaceable(
@@ -177,13 +174,6 @@ def _irreplaceable_steps(
         )
         staying += [newest_first[at] for at in found]
     return staying
-
-
-def _read_content(step: CheckpointStep, tracks: Collection[str]) -> StepContent | None:
-    """What the step holds. None if it has too many files to know."""
-    if any(e.lacks == TOO_MANY for e in step.parts):
-        return None
-    return StepContent(step.list_files(), step.number, tracks)
 
 
 def kept_count(steps: Sequence[CheckpointStep], rules: RetentionRules) -> int:
@@ -291,12 +281,6 @@ def describe_doubts(steps: Sequence[CheckpointStep], rules: RetentionRules) -> l
     whole = [s for s in checkpoints if s.complete]
     if rules.complete and not whole:
         doubts.append(f"none holds {rules.complete} (`complete`), so nothing may go")
-    uncounted = [s for s in checkpoints if any(e.lacks == TOO_MANY for e in s.parts)]
-    if uncounted:
-        doubts.append(
-            f"{len(uncounted)} hold {TOO_MANY}, too many to compare, and count as incomplete, such as "
-            f"{max(uncounted, key=lambda s: s.at).first_name}"
-        )
     alone = _find_spared_for_content(checkpoints, rules)
     if alone:
         doubts.append(

@@ -191,7 +191,7 @@ class CheckpointRoot:
         elif rules.complete and rules.is_marker(entry.name):
             entry.marker = found.st_size
         entry.size, entry.entries = weight.size, weight.entries
-        entry.content, entry.lacks, entry.files = weight.content, weight.lacks, weight.files
+        entry.content, entry.files = weight.content, weight.files
         entry.at = weight.written if gone_marks.is_gone_name(entry.name) else weight.at
         entry.complete = weight.content > 0
         marker = get_unfinished_marker_name(entry.name)

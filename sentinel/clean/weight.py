@@ -5,12 +5,6 @@ from __future__ import annotations
 import os
 import stat
 
-MAX_FILES = 20_000
-"""How many files of one entry are compared by name. It is not known whether an entry with more
-lacks a part, so it counts as incomplete."""
-
-TOO_MANY = f"more than {MAX_FILES} files"
-
 
 class EntryWeight:
     """The measures of an entry."""
@@ -25,7 +19,6 @@ class EntryWeight:
         self.renamable = False  # others may rename it, but not remove all that is in it
         # Path below the entry, bytes and time of each file in it.
         self.files = [("", found.st_size, found.st_mtime)] if stat.S_ISREG(found.st_mode) else []
-        self.lacks = ""  # TOO_MANY if it has more files than are compared
         self.named = False  # a pointer leads into it
         self.leads = set[tuple[int, int]]()  # targets of the links in it
         self.at = changed_at(found)  # when anything in it was last changed (seconds UTC)
@@ -33,17 +26,13 @@ class EntryWeight:
 
     def add_inner(self, name: str, inner: EntryWeight) -> None:
         """Add the content below it, under that name."""
-        if len(self.files) + len(inner.files) <= MAX_FILES:
-            self.files += [(f"{name}/{path}", size, at) for path, size, at in inner.files]
-        else:
-            self.lacks = TOO_MANY
+        self.files += [(f"{name}/{path}", size, at) for path, size, at in inner.files]
         self.size += inner.size
         self.content += inner.content
         self.entries += inner.entries
         self.at, self.written = max(self.at, inner.at), max(self.written, inner.written)
         self.held = self.held or inner.held
         self.renamable = self.renamable or inner.renamable
-        self.lacks = self.lacks or inner.lacks
         self.named = self.named or inner.named
         self.leads |= inner.leads
 

@@ -9,8 +9,10 @@ that one folder lacks may be in another folder of the same form. `clean` and `ch
 from __future__ import annotations
 
 import re
+from bisect import bisect
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from itertools import product
+from itertools import chain, pairwise, product
 from math import prod
 from typing import NamedTuple
 
@@ -27,13 +29,8 @@ _SETTING_PATTERN = re.compile(rf"(?:{SETTING_WORDS})[-_=.]?$", re.IGNORECASE)
 MIN_FULL_SHARE = 0.8
 """Files whose names have so large a share of all combinations of their numbers ought to have all."""
 
-MAX_PATH_CHARS = 500
-"""A longer path proves nothing. What is compared of each is as long as its depth times its length: hours for
-one folder that lies 700 levels deep."""
 
-MAX_COMPARED = 5 * 10**7
-"""How many indices are compared, some seconds of work. 20,000 files (as many as are looked at) of nodes with eight
-ranks each are fewer. Where names have more, they prove nothing about ranks."""
+_Places = dict[tuple[int, str], tuple[int, int]]
 
 
 class _Axis(NamedTuple):
@@ -52,11 +49,11 @@ def find_missing_part(paths: Iterable[str]) -> str:
 
     The files of torch DCP (`__3_0.distcp`) prove nothing: a rank that has nothing to write has none.
     """
-    paths = [path for path in paths if len(path) <= MAX_PATH_CHARS]
+    paths, places = [*dict.fromkeys(paths)], _Places()
     # Indices by axis, and within it by the names and numbers beside the index.
     found = dict[_Axis, dict[str, set[int]]]()
     for path in paths:
-        for axis, group, index in _list_indices(path):
+        for axis, group, index in _list_indices(path, places):
             found.setdefault(axis, {}).setdefault(group, set()).add(index)
     by_label = dict[tuple[str, int], set[int]]()
     for axis, groups in found.items():
@@ -75,37 +72,62 @@ def _find_hole(paths: Iterable[str]) -> str:
 
     A name of numbers alone is one of an array's chunks: those that hold only zeros are left out. What lacks
     the last number of a row proves nothing, since ranks may write unlike numbers of files."""
-    grids = dict[tuple[str, ...], set[tuple[str, ...]]]()
+    grids = dict[str, list[str]]()
     for path in paths:
-        words = _NUMBER_PATTERN.split(path)
         own = path.rstrip("/").rpartition("/")[2]
         if re.search("[A-Za-z]{2}", own) and not is_log(own):
-            grids.setdefault(tuple(words[::2]), set()).add(tuple(words[1::2]))
-    for texts, found in grids.items():
-        if NO_SERIES_PATTERN.search("#".join(texts)):
-            continue
-        axes = [sorted({*values}, key=int) for values in zip(*found, strict=True)]
-        varying = [text for text, values in zip(texts, axes, strict=False) if len(values) > 1]
-        share = len(found) / prod(map(len, axes))
-        if share == 1 or share < MIN_FULL_SHARE or any(map(_SETTING_PATTERN.search, varying)):
-            continue
-        inner = product(*(axis[: len(axis) - (len(axis) > 1)] for axis in axes))
-        if hole := next((numbers for numbers in inner if numbers not in found), None):
-            return "".join(map("".join, zip(texts, (*hole, ""), strict=True)))
+            grids.setdefault(_NUMBER_PATTERN.sub("\0", path), []).append(path)
+    counted = (
+        found
+        for form, found in grids.items()
+        if len(found) > 1 and not NO_SERIES_PATTERN.search(form.replace("\0", "#"))
+    )
+    return next(filter(None, map(_find_in_grid, counted)), "")
+
+
+def _find_in_grid(paths: Sequence[str]) -> str:
+    """The first path that is missing among these of one form. Only their numbers that differ are held."""
+    first = _NUMBER_PATTERN.split(paths[0])
+    values = [set[str]() for _ in first[1::2]]
+    for path in paths:
+        for one, number in zip(values, _NUMBER_PATTERN.split(path)[1::2], strict=True):
+            one.add(number)
+    places = [2 * at + 1 for at, one in enumerate(values) if len(one) > 1]
+    axes = [sorted(one, key=int) for one in values if len(one) > 1]
+    settings = any(_SETTING_PATTERN.search(first[at - 1]) for at in places)
+    if settings or not MIN_FULL_SHARE <= len(paths) / prod(map(len, axes)) < 1:
+        return ""
+    found = {tuple(map(_NUMBER_PATTERN.split(path).__getitem__, places)) for path in paths}
+    inner = product(*(axis[:-1] for axis in axes))
+    if hole := next((numbers for numbers in inner if numbers not in found), None):
+        for at, number in zip(places, hole, strict=True):
+            first[at] = number
+        return "".join(first)
     return ""
 
 
-def _list_indices(path: str) -> Iterator[tuple[_Axis, str, int]]:
-    """The indices in all names of a path: the axis, what stands beside the index, and the index."""
-    above = ""
+def _list_indices(path: str, places: _Places) -> Iterator[tuple[_Axis, str, int]]:
+    """The indices in those names of a path that were not read yet: the axis, what stands beside the index,
+    and the index.
+
+    `places` numbers the folders by their parent and name, and their forms in the same way, whose parents
+    count below 0. So the work grows with the names, and not with how deep they lie."""
+    above, form = 0, 0
     for name in path.rstrip("/").split("/"):
+        if known := places.get((above, name)):
+            above, form = known
+            continue
         counted = [*_PART_OF_PATTERN.finditer(name)]
         for one in counted or _RANK_PATTERN.finditer(name):
-            group = f"{above}/{name[: one.start()]}/{name[one.end() :]}"
+            beside = f"{name[: one.start()]}/{name[one.end() :]}"
             label = _LABEL_PATTERN.search(name[: one.start()]) if len(counted) > 1 else None
             count = int(one[2]) if counted else 0
-            yield _Axis(name_form(group), count, label[1] if label else ""), group, int(one[1])
-        above = f"{above}/{name}"
+            axis = _Axis(f"{form}/{name_form(beside)}", count, label[1] if label else "")
+            yield axis, f"{above}/{beside}", int(one[1])
+        number = len(places) + 1
+        form, _ = places.setdefault((-1 - form, name_form(name)), (number, 0))
+        places[above, name] = number, form
+        above = number
 
 
 def _find_gap(axis: _Axis, groups: Sequence[set[int]], elsewhere: set[int]) -> int | None:
@@ -113,18 +135,42 @@ def _find_gap(axis: _Axis, groups: Sequence[set[int]], elsewhere: set[int]) -> i
 
     A count has to be whole in each group if it is in one of them, and over all of them if not. Where
     names have several axes, one stage alone may write some files: the index may be `elsewhere`, with
-    the same label. Ranks may be spread over groups that do not hold each other's.
+    the same label.
     """
-    every = elsewhere.union(*groups)
-    if axis.promised:
-        gaps = [_first_missing(axis.promised, group) for group in groups]
-        own = next((gap for gap in gaps if gap is not None), None)
-        return own if None in gaps else _first_missing(axis.promised, every)
-    for there in groups if len(groups) * len(every) <= MAX_COMPARED else ():
-        spread = there.union(*(group for group in groups if not group.issuperset(there)))
-        between = range(min(there), max(there))
-        if (gap := next((n for n in between if n not in spread), None)) is not None:
-            return gap
+    if not axis.promised:
+        return _find_rank_gap(groups)
+    gaps = [_first_missing(axis.promised, group) for group in groups]
+    own = next((gap for gap in gaps if gap is not None), None)
+    return own if None in gaps else _first_missing(axis.promised, elsewhere.union(*groups))
+
+
+def _find_rank_gap(groups: Sequence[set[int]]) -> int | None:
+    """The first rank between those of a group that is nowhere, or only in groups that hold all of its own.
+
+    Ranks may be spread over groups that do not hold each other's. So a group is compared only with those
+    that hold all that it holds, found by its rarest rank."""
+    holders = dict[int, list[frozenset[int]]]()
+    distinct = dict.fromkeys(map(frozenset, groups))
+    for group in distinct:
+        for rank in group:
+            holders.setdefault(rank, []).append(group)
+    every = sorted(holders)
+    nowhere = [rank + 1 for rank, after in pairwise(every) if after > rank + 1]
+    lost_with = dict[
+        frozenset[int], list[int]
+    ]()  # by the wider groups: the ranks that only they hold
+    for group in distinct:
+        low, high = min(group), max(group)
+        if len(group) == high - low + 1:
+            continue
+        wider = [one for one in min((holders[rank] for rank in group), key=len) if one > group]
+        if (key := frozenset(map(id, wider))) not in lost_with:
+            held = Counter(chain.from_iterable(wider))
+            lost_with[key] = [rank for rank in held if held[rank] == len(holders[rank])]
+        lost = [rank for rank in lost_with[key] if low < rank < high and rank not in group]
+        lost += [rank for rank in nowhere[bisect(nowhere, low) :][:1] if rank < high]
+        if lost:
+            return min(lost)
     return None
 
 

@@ -11,7 +11,6 @@ import pytest
 from sentinel.clean.rules import RetentionRules
 from sentinel.clean.steps import removable_steps
 from sentinel.clean.tree import CheckpointRoot, RemovalRefused
-from sentinel.clean.weight import MAX_FILES
 from tests.clean.world import asked, checkpoint, names, renewed, soon
 
 FLAT = r"(?:model|meta|optim)_(\d+)(?:_rank\d+)?\.(?:pt|json)"
@@ -261,20 +260,16 @@ def test_a_number_in_another_kind_of_name_is_no_number_of_a_step(tmp_path: Path)
 
 
 @pytest.mark.nightly  # it makes 80,000 files
-def test_a_step_of_more_files_than_are_compared_counts_for_nothing(memory_path: Path) -> None:
-    """The two newest lack the last rank, which only a comparison by name shows: the older ones, which
-    are whole, stay. One file fewer in each, and it is seen."""
+def test_a_step_of_very_many_files_is_compared_too(memory_path: Path) -> None:
+    """The two newest lack the last rank: the older ones, which are whole, stay."""
     rules = RetentionRules(r"step_(\d+)", complete="meta.json")
-    for surplus in (1, 0):
-        root = memory_path / f"surplus-{surplus}"
-        for number in (1, 2, 3, 4):
-            folder = root / f"step_{number}"
-            folder.mkdir(parents=True)
-            (folder / "meta.json").write_text('{"step": 1}')
-            ranks = MAX_FILES + surplus - (2 if number > 2 else 1)
-            for rank in range(ranks):
-                (folder / f"rank_{rank:05d}.bin").touch()
-        assert going(root, rules) == []
-        told, _ = asked("list", root, rules)
-        seen = f"hold more than {MAX_FILES} files, too many to compare" in " ".join(told["doubts"])
-        assert seen == bool(surplus)
+    for number in (1, 2, 3, 4):
+        folder = memory_path / f"step_{number}"
+        folder.mkdir(parents=True)
+        (folder / "meta.json").write_text('{"step": 1}')
+        for rank in range(20_001 - (number > 2)):
+            (folder / f"rank_{rank:05d}.bin").write_bytes(b"r")
+    assert going(memory_path, rules) == []
+    for number in (3, 4):
+        (memory_path / f"step_{number}" / "rank_20000.bin").write_bytes(b"r")
+    assert going(memory_path, rules) == [1, 2]

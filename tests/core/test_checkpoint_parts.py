@@ -138,6 +138,9 @@ def little_memory() -> Iterator[None]:
         ([f"x{n % 5000}_rank{n}.pt" for n in range(20_000)], ""),
         # A folder lies deep below others, each of which has a rank.
         ([f"{'rank1/' * 680}x{n}.pt" for n in range(400)], ""),
+        # A path of more than 500 characters, once not compared.
+        ([f"{'rank1/' * 680}rank{n}.pt" for n in (0, 1, 3)], "rank 2"),
+        ([f"{'a' * 250}/{'b' * 250}/w-{n}-of-3.pt" for n in (1, 3)], "part 2 of 3"),
         ([f"{'rank1/' * 10}rank{n}.pt" for n in (0, 1, 3)], "rank 2"),
     ],
 )
@@ -151,7 +154,19 @@ def test_names_that_promise_or_spread_without_end_are_read_at_once(
 
 @pytest.mark.parametrize("lost", [None, 777])
 def test_a_rank_of_the_largest_clusters_is_missed(lost: int | None) -> None:
-    """As many files as are looked at: 2,500 nodes of eight ranks."""
-    ranks = [rank for rank in range(20_000) if rank != lost]
-    paths = [f"node-{rank // 8}/rank_{rank}.pt" for rank in ranks]
-    assert find_missing_part(paths) == ("" if lost is None else f"rank {lost}")
+    """10,000 nodes of eight ranks, which lie side by side or in turns. Once more ranks than 20,000 were not
+    compared."""
+    ranks = [rank for rank in range(80_000) if rank != lost]
+    said = "" if lost is None else f"rank {lost}"
+    assert find_missing_part(f"node-{rank // 8}/rank_{rank}.pt" for rank in ranks) == said
+    assert find_missing_part(f"node-{rank % 10_000}/rank_{rank}.pt" for rank in ranks) == said
+
+
+def test_a_rank_is_missed_only_beside_files_of_the_same_ranks() -> None:
+    """Of five ranks each has two files, of which one has none of the fourth; nodes hold ranks in turns."""
+    files = [f"{name}_rank{rank}.pt" for name in ("model", "optim") for rank in range(5)]
+    assert find_missing_part(files) == ""
+    assert find_missing_part(one for one in files if one != "model_rank3.pt") == "rank 3"
+    turns = [f"node{rank % 3}/{name}_rank{rank}.pt" for name in "mo" for rank in range(9)]
+    assert find_missing_part(turns) == ""
+    assert find_missing_part(one for one in turns if "rank4" not in one) == "rank 4"

@@ -41,12 +41,8 @@ from sentinel.user_files.reader import FileAbsent
 from sentinel.user_files.whose import Whose
 
 MAX_ENTRIES = 200_000
-"""How many entries a folder may hold: a hundred steps with two thousand ranks each. A folder with
-more cannot be judged."""
-
-MAX_FILES = 20_000
-"""How many files of one checkpoint are compared by name. If there are more, only the sum of their
-bytes is compared."""
+"""How many entries a folder may hold, and files a checkpoint: a hundred steps with two thousand ranks each.
+What holds more cannot be judged."""
 
 MAX_LOOKS = 500
 """How many checkpoints are looked into in one run, if the time is enough. The others wait for a
@@ -142,15 +138,17 @@ class CheckpointFolder:
         deleted meanwhile are left out. Raises CannotTell."""
         path = os.path.join(self._path, entry.name)
         try:
-            size, changed, files = self._files.sum_sizes(path, self._whose, MAX_FILES)
+            size, changed, files = self._files.sum_sizes(path, self._whose, MAX_ENTRIES + 1)
         except FileAbsent:
             size, changed, files = 0, None, []
+        if len(files) > MAX_ENTRIES:
+            raise CannotTell(f"{visible(path)} holds more than {MAX_ENTRIES} files to compare")
         marker, marked = (1, None) if not rule.marker else self._read_marker(path, rule.marker)
-        end = find_save_end(files, marked) if len(files) < MAX_FILES else float("inf")
+        end = find_save_end(files, marked)
         forms = frozenset(name_form(name) for name, _, at in files if at <= end)
         own = [one for one in files if name_form(one[0]) in forms]
         empty, lacks = self._judge_empty_files(path, own)
-        gap = find_missing_part(name for name, _, _ in own) if len(own) < MAX_FILES else ""
+        gap = find_missing_part(name for name, _, _ in own)
         lacks = lacks or (gap and f"{gap} is missing")
         return CheckpointContents(
             size=size,
@@ -249,7 +247,7 @@ class CheckpointFolder:
         """A text about the first file that does not exist although an index in the form of Hugging
         Face names it, or about an index that cannot be read. Empty if there is neither."""
         names = [name for name, _, _ in files]
-        for name, size, _ in files if len(files) < MAX_FILES else ():
+        for name, size, _ in files:
             if name.endswith(".index.json") and size <= _MAX_INDEX_BYTES:
                 try:
                     absent = self._ask_about(path, name, size, find_absent_file, names)

@@ -8,7 +8,6 @@ from msgspec import Struct
 
 from sentinel import proc
 from sentinel.checks.checkpoint.files import (
-    MAX_FILES,
     MAX_LOOKS,
     CheckpointContents,
     CheckpointEntry,
@@ -117,8 +116,6 @@ class CheckpointLook:
         size = known.size if known else inside.size if inside else None
         changed = inside.changed if inside else entry.changed
         seen = "yes" if known else f"no: {self._lacks.get(entry.name, 'not looked into')}"
-        if known and inside and len(inside.files) >= MAX_FILES:
-            seen = "yes, by its bytes"
         return {
             "step": entry.step,
             "size_bytes": size,

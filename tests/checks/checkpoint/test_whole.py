@@ -1,7 +1,9 @@
 """When a checkpoint is whole: markers, ranks, shards, names, and what `latest` says."""
 
+import getpass
 import json
 import os
+import re
 import resource
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,13 +12,17 @@ from typing import Any
 import pytest
 
 from sentinel.checks.checkpoint import CheckpointPlace, CheckpointRule, describe_work_at_risk
-from sentinel.checks.checkpoint.files import MAX_FILES
+from sentinel.checks.checkpoint.files import CheckpointFolder
+from sentinel.checks.checkpoint.look import CheckpointLook, Memory
 from sentinel.core.checkpoint_names import is_staging, parse_step_numbers
 from sentinel.core.checkpoint_parts import find_missing_part
 from sentinel.core.clock import shift_instant
+from sentinel.core.errors import CannotTell
 from sentinel.core.model import Status
 from sentinel.core.settings import FilePath
 from sentinel.testing import START, FixedSlurm, context
+from sentinel.user_files.files import UserFiles
+from sentinel.user_files.whose import Whose
 from tests.checks.checkpoint.test_checkpoint import HOUR, NOW, check, only, run
 
 DCP = {f"__{rank}_0.distcp": "x" * 1000 for rank in range(4)} | {".metadata": "m"}
@@ -264,19 +270,44 @@ def test_numbers_of_ranks_are_no_steps() -> None:
     assert find_missing_part(["__0_0.distcp", "__2_0.distcp"]) == ""
 
 
-@pytest.mark.parametrize(("count", "seen"), [(MAX_FILES, "yes, by its bytes"), (3, "yes")])
-def test_what_has_too_many_files_is_told_to_be_judged_by_its_bytes(
-    tmp_path: Path, count: int, seen: str
+@pytest.mark.parametrize("lost", [None, 777])
+def test_a_rank_among_more_than_twenty_thousand_files_is_missed(
+    tmp_path: Path, lost: int | None
 ) -> None:
-    """Nobody looked whether one is missing."""
+    """Megatron-LM's `mp_rank_NN` in a folder for each node, of which so many were once not compared."""
     folder = tmp_path / "step_1"
     write(folder, {"shard.pt": "x" * 1000}, HOUR)
-    for number in range(count - 1):
-        (folder / f"part_{number}").touch()
-        os.utime(folder / f"part_{number}", (NOW - HOUR, NOW - HOUR))
+    for node in range(630):
+        (folder / f"node_{node}").mkdir()
+        for rank in range(node * 32, node * 32 + 32):
+            if rank != lost:
+                path = folder / f"node_{node}" / f"rank_{rank}.dat"
+                path.touch()
+                os.utime(path, (NOW - HOUR, NOW - HOUR))
     asked = check(tmp_path)
     [shown] = asked.run(context(FixedSlurm(), START, limit=60.0, one_shot=True)).shown.values()
+    seen = "yes" if lost is None else "no: rank 777 is missing"
     assert [row["complete"] for row in shown.rows] == [seen]
+
+
+OWN = Whose(user=getpass.getuser(), literal=True)
+
+
+class EndlessFiles(UserFiles):
+    """Each checkpoint has as many files as somebody wants to see."""
+
+    def sum_sizes(
+        self, path: str, whose: Whose, most: int = 0
+    ) -> tuple[int, float | None, list[tuple[str, int, float]]]:
+        return most, NOW - HOUR, [(f"{number}.bin", 1, NOW - HOUR) for number in range(most)]
+
+
+def test_of_what_has_too_many_files_nobody_knows_whether_it_is_whole(tmp_path: Path) -> None:
+    write(tmp_path / "step_1", HF, HOUR)
+    files = EndlessFiles(10.0, 20.0, {})
+    folder = CheckpointFolder(str(tmp_path), re.compile(r"step_(\d+)"), files, OWN)
+    with pytest.raises(CannotTell, match="step_1 holds more than 200000 files to compare"):
+        CheckpointLook(folder, CheckpointRule(), Memory(), START)
 
 
 SAVED = HF | {"rng_state_0.pth": "r" * 50, "config.json": "c" * 30, "tokenizer.json": "t" * 40}
