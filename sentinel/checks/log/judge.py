@@ -61,7 +61,7 @@ class LogVerdict(Struct, frozen=True, kw_only=True):
 
     status: Status  # How bad it is.
     summary: str  # One line for people.
-    quiet: float = 0.0  # Seconds without progress.
+    quiet: float = 0.0  # Seconds without progress, by the time of the file where that is known.
     limit: QuietLimit | None = None  # The limit for the quiet time.
     name: str = GROWTH_NAME
     hung: bool = False
@@ -89,16 +89,16 @@ def judge_log(
     grace = sight.job_age_s < rules.startup and not (rules.by_number and seen.has_advanced)
     starting = grace and not begin
     hung = quiet >= limit.seconds and not starting
-    shown = _measure_shown_quiet_s(sight, seen, quiet)
+    shown = measure_shown_quiet_s(sight, seen, quiet)
     told = _describe_progress(sight, seen, name, shown if quiet else 0.0, rules, hung=hung)
     if begin or starting:
         told = f"{started}; {told}"
     if not hung:
-        return LogVerdict(status=Status.OK, summary=told, quiet=quiet, limit=limit)
+        return LogVerdict(status=Status.OK, summary=told, quiet=shown, limit=limit)
     return LogVerdict(
         status=Status.CRITICAL,
         summary=told + _describe_limit(seen, limit),
-        quiet=quiet,
+        quiet=shown,
         limit=limit,
         name=name,
         hung=True,
@@ -143,9 +143,7 @@ def list_log_values(sight: LogObservation, seen: LogState, verdict: LogVerdict) 
     counted = {n: m.value for n, m in seen.marks.items() if n != GROWTH_NAME}
     more = {visible(name): value for name, value in counted.items() if name != "progress"}
     return {
-        "quiet_seconds": round(_measure_shown_quiet_s(sight, seen, verdict.quiet), 1)
-        if sight.looks
-        else None,
+        "quiet_seconds": round(verdict.quiet, 1) if sight.looks else None,
         "size_bytes": sight.size_bytes,
         "progress": seen.step,
         "job": _format_job_id(sight) or None,
@@ -162,7 +160,7 @@ def list_log_values(sight: LogObservation, seen: LogState, verdict: LogVerdict) 
     }
 
 
-def _measure_shown_quiet_s(sight: LogObservation, seen: LogState, quiet: float) -> float:
+def measure_shown_quiet_s(sight: LogObservation, seen: LogState, quiet: float) -> float:
     """Seconds in which nothing advanced: since the file was written last, which may be a whole look
     before it was noticed. A time before that is one of a file server's clock that is behind."""
     written = sight.at.wall / SECOND - sight.modified_at_s
@@ -199,12 +197,12 @@ def _judge_missing_ranks(
     quiet = _measure_silence_s(sight, seen, rules)
     if not waiting or len(seen.world.ranks) >= seen.world.size or quiet < rules.joining:
         return None
-    ago, limit = duration_text(quiet), QuietLimit(rules.joining, "")
+    shown = measure_shown_quiet_s(sight, seen, quiet)
     return LogVerdict(
         status=Status.CRITICAL,
-        summary=f"stuck at initialisation for {ago}: {seen.world.summary_text}",
-        quiet=quiet,
-        limit=limit,
+        summary=f"stuck at initialisation for {duration_text(shown)}: {seen.world.summary_text}",
+        quiet=shown,
+        limit=QuietLimit(rules.joining, ""),
         hung=True,
     )
 

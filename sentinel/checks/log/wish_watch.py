@@ -7,7 +7,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from sentinel.checks.log.cadence import UNKNOWN_LIMIT_S, TrainingBaseline
-from sentinel.checks.log.judge import LogVerdict, StaleRules, judge_log
+from sentinel.checks.log.judge import LogVerdict, StaleRules, judge_log, measure_shown_quiet_s
 from sentinel.checks.log.log_state import LogObservation, LogState, WishState
 from sentinel.checks.wishes import NO_WISH, find_wish, make_letter_id, refusal_letter
 from sentinel.core.clock import get_elapsed_s
@@ -79,7 +79,7 @@ def follow_wish(
         state = replace(state, refused=ELSEWHERE_WORDS)
     by_pattern = bool(wish.progress) and not state.refused and not _is_paused(state, sight)
     verdict = (
-        _judge_number(sight, state, rules, wish)
+        _judge_number(sight, seen, state, rules, wish)
         if by_pattern
         else judge_log(sight, seen, replace(rules, stale_after=wish.stale), learned)
     )
@@ -112,18 +112,19 @@ def _is_paused(state: WishState, sight: LogObservation) -> bool:
 
 
 def _judge_number(
-    sight: LogObservation, state: WishState, rules: StaleRules, wish: Wish
+    sight: LogObservation, seen: LogState, state: WishState, rules: StaleRules, wish: Wish
 ) -> LogVerdict:
     """The verdict about the owner's own number, after a time to start."""
     limit = wish.stale or rules.stale_after or UNKNOWN_LIMIT_S
     quiet = get_elapsed_s(state.since, sight.at)
-    ago = duration_text(quiet)
+    shown = measure_shown_quiet_s(sight, seen, quiet)
+    ago = duration_text(shown)
     hung = quiet >= limit and (state.value is not None or sight.job_age_s >= rules.startup)
     none = f"no line matches your pattern, for {ago} now"
     told = none if state.value is None else f"no progress for {ago}, still at {state.value:.15g}"
     told += f" (limit {duration_text(limit)})"
     return LogVerdict(
-        status=Status.CRITICAL if hung else Status.OK, summary=told, quiet=quiet, hung=hung
+        status=Status.CRITICAL if hung else Status.OK, summary=told, quiet=shown, hung=hung
     )
 
 

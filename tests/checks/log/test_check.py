@@ -37,7 +37,7 @@ from sentinel.core.model import ActionRequest, Finding, Report, Status
 from sentinel.core.node_answers import Answered, Unreachable
 from sentinel.core.patterns import compile_pattern
 from sentinel.core.settings import FilePath, SlurmSettings
-from sentinel.core.values import Duration
+from sentinel.core.values import Duration, duration_text
 from sentinel.nodes.settings import RemoteSettings
 from sentinel.slurm.client import SlurmClient
 from sentinel.slurm.job_change import WorkingHands
@@ -60,14 +60,16 @@ ITERATION = re.compile(r"iteration\s+(\d+)")
 class Watch:
     """A log check run again and again, its memory sent through JSON as a store would."""
 
-    def __init__(self, *jobs: Job, ends: Any = None, **settings: Any) -> None:
+    def __init__(
+        self, *jobs: Job, ends: Any = None, submissions: Any = None, **settings: Any
+    ) -> None:
         self.check = Log(**{"stale_after": Duration(600), "startup": Duration(600), **settings})
-        self.jobs, self.ends = jobs, ends
+        self.jobs, self.ends, self.submissions = jobs, ends, submissions
         self.clock, self.memory = ManualClock(START), {}  # type: ignore[var-annotated]
 
     def report(self, minutes: float = 0, **more: Any) -> Report:
         now = self.clock.advance(minutes * 60)
-        slurm = FixedSlurm(jobs=self.jobs, ends=self.ends)
+        slurm = FixedSlurm(jobs=self.jobs, ends=self.ends, submissions=self.submissions)
         with shared_reader():  # as the runner does
             report = self.check.run(context(slurm, now=now, memory=self.memory, **more))
         if report.memory is not None:
@@ -100,6 +102,24 @@ def test_a_file_that_stops_growing_is_stale_and_quoted(tmp_path: Path) -> None:
     assert stale.details == "one\ntwo\nthree \\x1b]0;evil\\x07"
     assert looks(stale) == (f"tail -c 5000 {log} | cat -v", f"ls -l {log} | cat -v")
     assert (stale.subject, type(stale.subject)) == (str(log), str)
+
+
+@pytest.mark.parametrize(("written", "before_look"), [(15, 45), (-3600, 0)])
+def test_a_standstill_begins_when_the_log_was_written_last(
+    tmp_path: Path, written: int, before_look: int
+) -> None:
+    """Not when a look noticed it; a time of before the look before is one of a clock that is behind."""
+    log = tmp_path / "log"
+    log.write_text("one\n")
+    watch = Watch(path=FilePath(log))
+    watch.look()
+    log.write_text("one\ntwo\n")
+    os.utime(log, (START.wall / SECOND + written,) * 2)
+    watch.look(1)
+    stale = watch.look(20)
+    assert stale.began == START.wall // SECOND + 60 - before_look
+    assert stale.values["quiet_seconds"] == 20 * 60 + before_look
+    assert stale.summary.startswith(f"has not grown for {duration_text(20 * 60 + before_look)}")
 
 
 def test_a_number_that_stops_is_stale_though_the_file_grows(tmp_path: Path) -> None:

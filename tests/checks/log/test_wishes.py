@@ -1,5 +1,6 @@
 """What a job's owner asked for at submission changes what this owner is told, and nothing else."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +10,13 @@ from sentinel.checks.log import reader
 from sentinel.checks.log.reader import WISH_BUDGET_S, LogReader
 from sentinel.checks.log.wish_number import find_wish_number
 from sentinel.checks.log.wish_watch import PAUSE_S, PAUSED_WORDS
+from sentinel.core.clock import SECOND
 from sentinel.core.cluster import JobEnd
 from sentinel.core.letters import Letter
 from sentinel.core.model import Report, Status
 from sentinel.core.settings import FilePath
 from sentinel.core.values import Duration
+from sentinel.testing import START
 from tests.checks.log.test_check import ITERATION, Watch, mine
 
 LONG_S = 900.0
@@ -97,6 +100,17 @@ def test_a_number_of_the_owner_is_followed(tmp_path: Path) -> None:
     assert one.look(4, "iteration 4").letters == ()
     assert only(one.look(2, "iteration 5")).summary.endswith("still at 8 (limit 5m)")
     assert only(one.look(1, "iteration 6 tokens 9")).over
+
+
+def test_the_age_of_a_standstill_of_the_owners_number_is_that_of_the_file(tmp_path: Path) -> None:
+    """The last line came 45 s before the look that saw it."""
+    one = WishedLog(tmp_path, r'stale=5m progress="tokens (\d+)"')
+    one.look(0, "iteration 2 tokens 7")
+    with one.log.open("a") as file:
+        file.write("iteration 3 tokens 8\n")
+    os.utime(one.log, (START.wall / SECOND + 15,) * 2)
+    one.look(1)
+    assert only(one.look(5)).summary.endswith("no progress for 5m 45s, still at 8 (limit 5m)")
 
 
 def test_a_number_that_never_comes_is_told_after_the_start(tmp_path: Path) -> None:
