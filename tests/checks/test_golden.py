@@ -273,7 +273,15 @@ def of_log(*lines: str, quiet: float = 0, job: Job | None = LLAMA) -> Report:
         log.write_text("".join(old))
         named = {"job": job.name} if job else {}
         jobs = [job] if job else []
-        watch = logs.Watch(*jobs, path=FilePath(str(log)), users=["*"], **named)
+        how = {
+            one.id: Submission(
+                id=one.id, name=one.name, user=OWNER, workdir=str(home),
+                command=f"{home}/train.sbatch", options=("--nodes=4", "--gpus-per-node=8"),
+            )
+            for one in jobs
+        }  # fmt: skip
+        told = {"path": FilePath(str(log)), "users": ["*"], "submissions": how}
+        watch = logs.Watch(*jobs, **told, **named)
         watch.report()
         with log.open("a") as file:
             file.writelines(f"{line}\n" for line in lines)

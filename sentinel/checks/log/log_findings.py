@@ -40,7 +40,7 @@ class WatchedLog(Struct, frozen=True, kw_only=True):
 
     `at_risk`: the work that its hang costs, in words; `slower`: that its steps take longer;
     `asked_early`: actions were asked for because of a closer look; `onward`: commands by which it
-    goes on without the culprit.
+    is ended and goes on.
     """
 
     sight: LogObservation  # What was seen now.
@@ -192,11 +192,17 @@ def _guide_progress(one: WatchedLog) -> Guidance:
             " checkpoint. If it has ended, see in the last lines whether it finished.",
         )
     where = "`sentinel stacks` below shows" if one.verdict.hung else "See"
+    end = f"{_end_first(job)}from its last checkpoint"
+    if one.onward:
+        again = any("sbatch" in command.argv for command in one.onward)
+        new = "the job is queued again, and starts" if again else "the next job in the queue starts"
+        end = (
+            f'{visible(job.user)} runs what is under "Act on it": {new} when this one is cancelled'
+        )
     return Guidance(
         impact="If it hangs, it holds its nodes and does no work until somebody or its time limit"
         " ends it.",
-        todo=f"{where} where its processes stand. If nothing moves, {_end_first(job)}from its last"
-        " checkpoint.",
+        todo=f"{where} where its processes stand. If nothing moves, {end}.",
         headline="HANGS" if one.verdict.hung and one.verdict.status is Status.CRITICAL else "",
     )
 

@@ -1,8 +1,8 @@
-"""Commands for people to continue a hanging training without the node that holds it up. Pure.
+"""Commands for people to end a hanging training and to continue it, without the node that holds it up
+if one is at fault. Pure.
 
-They are given only if one node is at fault. They never start a second training beside the first: a
-submitted job waits for the end of the hanging one. If a next job is queued already, none is
-submitted.
+They never start a second training beside the first: a submitted job waits for the end of the hanging
+one. If a next job is queued already, none is submitted.
 """
 
 from __future__ import annotations
@@ -26,19 +26,20 @@ _ADMIN_NOTE = "for an administrator; if you are none, send them this line"
 def list_resume_commands(
     job: Job, node: str, how: Submission | None, waiting: Sequence[Job], fault: str = ""
 ) -> tuple[ActingCommand, ...]:
-    """The commands in their order. `waiting` are jobs that follow the hanging one. `fault` is the
-    fault of the node itself. Without it, nobody is asked to drain the node."""
+    """The commands in their order. `node` is the culprit, empty if none is known. `waiting` are jobs
+    that follow the hanging one. `fault` is the fault of the node itself. Without it, nobody is asked
+    to drain the node. The job is not ended if nobody knows how it is submitted again."""
     end = ("scancel", make_job_target(job))
     if waiting:
         acts = [
             (j.user, make_exclude_command(make_job_target(j), j.exclude, node))
-            for j in waiting[:MAX_SHOWN_JOBS]
+            for j in waiting[: MAX_SHOWN_JOBS if node else 0]
         ]
         lines = [ActingCommand(owner=user, argv=tuple(argv)) for user, argv in acts]
     else:
         again = resubmit_command(how, node, f"afterany:{job.id}") if how else None
         lines = [again] if again else []
-    if lines:
+    if lines or waiting:
         lines.append(ActingCommand(owner=job.user, argv=end))
     if fault:
         why = shortened(visible(f"job {job.id} hung: {fault}"), MAX_REASON_CHARS)

@@ -211,9 +211,9 @@ class LogPass:
     def _find_resume_commands(
         self, one: WatchedLog, doubt: CloserLookState
     ) -> tuple[ActingCommand, ...]:
-        """Commands to continue without the culprit. Slurm is asked once per hang."""
+        """Commands to end it and to continue, without the culprit. Slurm is asked once per hang."""
         job, node = one.sight.job, find_culprit_node(one)
-        if not (job and node and one.verdict.hung and one.verdict.status is Status.CRITICAL):
+        if not (job and one.verdict.hung and one.verdict.status is Status.CRITICAL):
             return ()
         if doubt.how is None:
             with suppress(CannotTell):

@@ -48,6 +48,7 @@ from sentinel.engine.pipeline import MAX_SECOND_LOOK_WAIT_S
 from sentinel.stacks.closer import SAMPLE, look_closer
 from sentinel.testing import START, FixedSlurm, ManualClock, context
 from tests.checks.log.jobs import job
+from tests.checks.log.test_check import ITERATION, Watch, mine
 from tests.kinds import looks
 
 EACH = 8
@@ -355,6 +356,36 @@ def test_it_is_told_how_it_goes_on_without_the_culprit(tmp_path: Path) -> None:
     world.submissions = {}
     world.look()
     assert world.finding.acts[0].render() == again
+
+
+@pytest.mark.parametrize(
+    ("how", "next_job", "acts"),
+    [
+        ({"7": HOW}, False, ("sbatch", "scancel")),
+        ({"7": HOW}, True, ("scancel",)),
+        ({}, True, ("scancel",)),
+        ({}, False, ()),
+    ],
+)
+def test_a_hang_without_a_culprit_is_told_with_what_ends_it(
+    tmp_path: Path, how: dict[str, Submission], next_job: bool, acts: tuple[str, ...]
+) -> None:
+    """The new job waits for the end of the one that hangs. What nobody can submit again is not ended."""
+    log = tmp_path / "log"
+    log.write_text("iteration 5\n")
+    waits = [mine(id="8", job_id="8", array_id="8", state="PENDING", nodes="")] * next_job
+    told = {"path": FilePath(log), "job": "train", "progress": ITERATION}
+    watch = Watch(mine(), *waits, submissions=how, **told)
+    well = watch.look()
+    assert (well.status, well.acts) == (Status.OK, ())
+    hung = watch.look(11)
+    assert hung.status is Status.CRITICAL
+    assert tuple(one.argv[0] for one in hung.acts) == acts
+    assert {one.owner for one in hung.acts} <= {own_user_name()}
+    words = [word for one in hung.acts for word in one.argv]
+    assert ("--dependency=afterany:7" in words) == ("sbatch" in acts)
+    assert not any("7" in word and "xclude" in word for word in words)
+    assert ("Act on it" in hung.guidance.todo) == bool(acts)
 
 
 def test_what_waits_already_goes_on_and_nothing_is_submitted_beside_it(tmp_path: Path) -> None:
