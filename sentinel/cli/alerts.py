@@ -158,11 +158,10 @@ def call_explain(args: argparse.Namespace) -> int:
         from sentinel.cli.placed_commands import place_commands  # lists need it not
 
         commands, acts = (
-            (place_commands(open_one), place_commands(open_one, acts=True))
-            if open_one
-            else ((), ())
+            place_commands(open_one, acts=acting, config=state.shown_config) if open_one else ()
+            for acting in (False, True)
         )
-        _print_alert_story(facts, at, commands, acts)
+        _print_alert_story(facts, at, commands, acts, state)
     return 0
 
 
@@ -266,7 +265,11 @@ def _build_delivery_row(row: Any, sent: Any, receipt: str, state: OpenState) -> 
 
 
 def _print_alert_story(
-    facts: dict[str, Any], at: datetime, commands: Sequence[str], acts: Sequence[str]
+    facts: dict[str, Any],
+    at: datetime,
+    commands: Sequence[str],
+    acts: Sequence[str],
+    state: OpenState,
 ) -> None:
     now = facts["now"]
     if now:
@@ -291,7 +294,8 @@ def _print_alert_story(
         what = f" ({' '.join(names)})" if names else ""
         print(f"alert {facts['alert']}{what} is over")
     if facts["incident"]:
-        print(f"part of an incident; all of it: sentinel incidents {facts['incident']}")
+        every = state.name_config(f"sentinel incidents {facts['incident']}")
+        print(f"part of an incident; all of it: {every}")
     from sentinel.cli.time_line import render_time_line  # lists of alerts do not need it
 
     for line in render_time_line(facts, at):

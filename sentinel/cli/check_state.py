@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
-from datetime import tzinfo
 
 from sentinel.alerting.observations import RunOutcome
 from sentinel.cli.state import OpenState
@@ -62,13 +61,14 @@ def say_last_run(outcome: RunOutcome, config: str | None) -> None:
             a.key.check == outcome.check and not a.firing for a in state.store.read_alerts()
         )
         if ours is not None and (waits or ours.status is not here):
-            print(_describe_last_run(ours, state.zone, waits=waits), file=sys.stderr)
+            print(_describe_last_run(ours, state, waits=waits), file=sys.stderr)
 
 
-def _describe_last_run(run: CheckRun, zone: tzinfo, *, waits: bool) -> str:
+def _describe_last_run(run: CheckRun, state: OpenState, *, waits: bool) -> str:
     """`waits`: an alert of it is pending."""
-    at = format_clock(run.at.wall / 1e6, zone)
+    at = format_clock(run.at.wall / 1e6, state.zone)
+    said = "has told nobody yet" if waits else f"said {run.status.value}"
     return (
-        f"sentinel: this is one look; the pass of {at}, which knows the looks before it, "
-        f"{'has told nobody yet' if waits else f'said {run.status.value}'}: {visible(run.summary)} (sentinel explain {visible(run.check)})"
+        f"sentinel: this is one look; the pass of {at}, which knows the looks before it, {said}:"
+        f" {visible(run.summary)} ({state.name_config(f'sentinel explain {visible(run.check)}')})"
     )

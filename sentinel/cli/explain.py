@@ -24,7 +24,7 @@ from sentinel.wiring.status import read_pass_interval
 def explain_check(check: CheckConfig, state: OpenState, *, as_json: bool) -> int:
     """Print the explanation. Returns 0."""
     facts = _collect_check_facts(check, state)
-    print(json.dumps(facts, indent=1) if as_json else "\n".join(_render_check_story(facts)))
+    print(json.dumps(facts, indent=1) if as_json else "\n".join(_render_check_story(facts, state)))
     return 0
 
 
@@ -82,7 +82,8 @@ def _list_silence_reasons(check: CheckConfig, state: OpenState, run: CheckRun | 
     """Why the check notifies nobody, other than that all is well."""
     found = []
     if run is None:
-        found.append("it has not run yet; sentinel status says what calls it")
+        see = state.name_config("sentinel status")
+        found.append(f"it has not run yet; {see} says what calls it")
     elif run.blind:
         found.append("it could not see everything when it ran last")
     for silence in state.list_silences():
@@ -92,7 +93,7 @@ def _list_silence_reasons(check: CheckConfig, state: OpenState, run: CheckRun | 
     return [visible(line) for line in found]
 
 
-def _render_check_story(facts: dict[str, Any]) -> Iterator[str]:
+def _render_check_story(facts: dict[str, Any], state: OpenState) -> Iterator[str]:
     if facts["ran"]:
         yield (
             f"{facts['check']} ({facts['kind']}) is {facts['status']}: last run {facts['ago']} ago, "
@@ -106,8 +107,9 @@ def _render_check_story(facts: dict[str, Any]) -> Iterator[str]:
     yield "with these limits and settings:"
     yield from (f"  {line}" for line in yaml_text(facts["settings"]).splitlines())
     for alert in facts["alerts"]:
-        state = "fires" if alert["firing"] else "is pending"
-        yield f"alert {alert['alert']} {state}: {alert['subject']}; see: sentinel explain {alert['alert']}"
+        fires = "fires" if alert["firing"] else "is pending"
+        see = state.name_config(f"sentinel explain {alert['alert']}")
+        yield f"alert {alert['alert']} {fires}: {alert['subject']}; see: {see}"
     if not facts["alerts"] and facts["ran"]:
         yield "no alert: nothing is wrong, so nobody is told"
     told = ", ".join(map(visible, facts["told"])) or "NOBODY"

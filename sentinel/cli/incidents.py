@@ -105,7 +105,7 @@ def call_incidents(args: argparse.Namespace) -> int:
             "\n".join(
                 postmortem.render_story_markdown(story)
                 if deed == "export"
-                else _render_story_lines(story, known)
+                else _render_story_lines(story, known, state.shown_config)
             )
         )
     return 0
@@ -193,7 +193,7 @@ def _silence_incidents(
     until = format_iso(Instant(wall=order.ends), known.zone)
     return (
         f"{len(members)} alerts silenced until {until}, and none that joins later; end it with: "
-        f"sentinel alerts unsilence {order.id}"
+        f"{state.name_config(f'sentinel alerts unsilence {order.id}')}"
     )
 
 
@@ -204,7 +204,8 @@ def _split_off_alert(
     fitting = [a for a in _get_firing_members(incident, known) if a.id.startswith(words[1])]
     if len(fitting) != 1 or fitting[0].id == incident:
         why = "is its cause" if fitting else "is not one of its alerts"
-        raise UsageError(visible(f"{words[1]!r} {why}; see: sentinel incidents {incident}"))
+        see = state.name_config(f"sentinel incidents {incident}")
+        raise UsageError(visible(f"{words[1]!r} {why}; see: {see}"))
     _store_remark(incident, "split", "", args, known, state, fitting[0].id)
     return f"{fitting[0].id}: taken out of {incident}; it has messages of its own now"
 
@@ -307,7 +308,7 @@ def _print_incident_table(rows: Sequence[dict[str, Any]]) -> None:
     make_console().print(table)
 
 
-def _render_story_lines(story: Story, known: IncidentInputs) -> Iterator[str]:
+def _render_story_lines(story: Story, known: IncidentInputs, config: str) -> Iterator[str]:
     yield f"{story['severity']} {story['title']}"
     for name, value in postmortem.list_story_facts(story):
         yield f"  {name}: {value}"
@@ -321,7 +322,8 @@ def _render_story_lines(story: Story, known: IncidentInputs) -> Iterator[str]:
         yield f"  {m['alert']} {m['severity']} {m['check']} {m['subject']}: {m['summary']}"
         if m["held_back"]:
             yield f"    {m['held_back']}"
-        yield from (f"    {line}" for line in place_commands(alerts[m["alert"]], "$ ", 3))
+        shown = place_commands(alerts[m["alert"]], "$ ", 3, config=config)
+        yield from (f"    {line}" for line in shown)
     yield "what happened:"
     for t in story["timeline"]:
         degree = f" ({t['severity']})" if t["severity"] else ""

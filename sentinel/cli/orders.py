@@ -95,12 +95,14 @@ def call_silence(args: argparse.Namespace) -> int:
         state.store.put_silence(order)
         fits = sum(bool(find_silence(a, [order], state.now)) for a in state.store.read_alerts())
     until = format_iso(Instant(wall=ends), state.zone)
-    print(f"silenced until {until}; end it with: sentinel alerts unsilence {order.id}")
+    end = state.name_config(f"sentinel alerts unsilence {order.id}")
+    print(f"silenced until {until}; end it with: {end}")
     if is_wide(order.match):
         print("sentinel: it fits alerts without such a label too", file=sys.stderr)
     if not fits:
         print(
-            "sentinel: silence set; no current alert matches it (sentinel alerts list)",
+            "sentinel: silence set; no current alert matches it"
+            f" ({state.name_config('sentinel alerts list')})",
             file=sys.stderr,
         )
     return 0

@@ -16,6 +16,7 @@ from sentinel.cli.tables import (
     render_share_bar,
 )
 from sentinel.core.due import PASS_LATE_S, describe_pace, get_next_pass
+from sentinel.core.guidance import name_config
 from sentinel.core.model import Status
 from sentinel.core.text import shortened
 from sentinel.core.time_text import format_clock
@@ -113,16 +114,17 @@ def render_alerts(
     return FittedTable(table, "alert")
 
 
-def render_folded_alerts(rows: Sequence[AlertFact], now: float, limit: int) -> RenderableType:
+def render_folded_alerts(f: Facts, limit: int) -> RenderableType:
     """Alerts of one incident, and alike ones, as one row with their count; at most `limit` rows
     beside trainings that stand still."""
-    folds = folding.fold_alerts(rows)
+    folds = folding.fold_alerts(f.alerts)
     trainings = [fold for fold in folds if fold.is_standstill][:TRAININGS]
     others = [fold for fold in folds if not fold.is_standstill][:limit]
     shown = [fold for fold in folds if fold in trainings or fold in others]
     rest = sum(fold.count for fold in folds) - sum(fold.count for fold in shown)
-    more = [Text(f"and {rest} more: sentinel alerts list", style="dim")] if rest else []
-    return Group(render_alerts(shown, now), *more)
+    every = name_config("sentinel alerts list", f.config)
+    more = [Text(f"and {rest} more: {every}", style="dim")] if rest else []
+    return Group(render_alerts(shown, f.at), *more)
 
 
 def _render_alert_summary(a: AlertFact, now: float) -> Text:

@@ -1,13 +1,16 @@
 """Opens the state for commands."""
 
+import os
 import sys
 from collections.abc import Iterable
 
 from sentinel.alerting.silences import Silence, window_silences
 from sentinel.alerting.state import Store
 from sentinel.clock import SystemClock
+from sentinel.config.places import hidden_config_path
 from sentinel.config.settings import Settings
 from sentinel.core.errors import SentinelError, StoreError
+from sentinel.core.guidance import name_config
 from sentinel.core.model import Alert
 from sentinel.core.text import visible
 from sentinel.status.silences import select_manual_silences
@@ -71,6 +74,15 @@ class OpenState:
         if isinstance(error, StateUnavailable):
             raise app.StateUnreadable(str(error)) from error
 
+    @property
+    def shown_config(self) -> str:
+        """The configuration that commands have to name by -c; empty if they find it."""
+        return hidden_config_path(self.settings.path, os.environ)
+
+    def name_config(self, command: str) -> str:
+        """The command, as people type it here."""
+        return name_config(command, self.shown_config)
+
     def load_channel_settings(self) -> Settings:
         """The channels, for commands that show who is notified of an alert."""
         return app.find_settings(self._config, quiet=True) or app.load_builtin_settings()
@@ -108,7 +120,8 @@ class OpenState:
             some = "; ".join(f"{a.id} {visible(a.key.subject)}" for a in named[:8])
             raise UsageError(f"{word!r} has {len(named)} alerts; name one: {some}")
         several = f"{len(fitting)} alerts begin with" if fitting else "no alert has the id or name"
-        raise UsageError(f"{several} {word!r}; see: sentinel alerts list, sentinel alerts history")
+        lists = map(self.name_config, ("sentinel alerts list", "sentinel alerts history"))
+        raise UsageError(f"{several} {word!r}; see: {', '.join(lists)}")
 
 
 def select_named_alerts(alerts: Iterable[Alert], word: str) -> list[Alert]:

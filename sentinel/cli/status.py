@@ -194,7 +194,7 @@ def print_status(f: Any, state: OpenState) -> None:
     doubtful = _list_doubtful_checks(f, common)
     f = _point_to_alerts(_leave_out_staleness(f, common))
     if f.alerts:
-        out.print(panels.render_folded_alerts(f.alerts, f.at, MAX_ALERT_ROWS))
+        out.print(panels.render_folded_alerts(f, MAX_ALERT_ROWS))
     for line in (*panels.render_unsent(f), *map(Text, _describe_looks(f))):
         out.print(line)
     jobs, disks = _choose_rows(f.trainings), _choose_rows(f.disks)

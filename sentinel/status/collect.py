@@ -37,7 +37,8 @@ MAX_PACES = 100
 
 class StatusSettings(Struct, frozen=True, kw_only=True):
     """What the configuration says of what is shown. `next_run`: as the schedule reckons it;
-    `evidence`: the folder in which stacks are kept; `clusters`: those of other sentinels."""
+    `evidence`: the folder in which stacks are kept; `clusters`: those of other sentinels; `config`:
+    the configuration that commands have to name, empty if they find it."""
 
     checks: tuple[CheckConfig, ...]
     cluster: str
@@ -48,6 +49,7 @@ class StatusSettings(Struct, frozen=True, kw_only=True):
     gpus: GpuLedger | None = None
     evidence: str = ""
     clusters: tuple[ClusterFact, ...] = ()
+    config: str = ""
     pass_every: float = 0.0
     """Seconds between the passes of a chain or crontab; they come at multiples of it since 1970.
     0: a service looks at all times, or nothing is known to call sentinel."""

@@ -366,13 +366,14 @@ class Facts(Struct, frozen=True, kw_only=True):
     Checks are in the order of the configuration. `nodes_seen` is None if nobody has asked for
     nodes. `private`: what Slurm hides from ordinary users, in words of PrivateData. None: not
     known. `node_gpus`: host lists by the number of GPUs of each node. `racks`: host lists by leaf
-    switch or block.
+    switch or block. `config`: the configuration that commands have to name, empty if they find it.
     """
 
     at: float
     cluster: str
     status: Status
     leader: str = ""
+    config: str = ""
     pass_every: float = 0.0
     """Seconds between the passes of a chain or crontab that calls sentinel; 0: none is installed."""
     notices: tuple[str, ...] = ()

@@ -17,7 +17,7 @@ from sentinel.alerting.silences import Silence, find_silence, window_silences
 from sentinel.core.actions import ActionRecord
 from sentinel.core.clock import SECOND, Instant, get_elapsed_s
 from sentinel.core.declared import Panel
-from sentinel.core.guidance import Guidance
+from sentinel.core.guidance import Guidance, name_config
 from sentinel.core.model import Alert, Outgoing, Status, Value, get_worst_status
 from sentinel.core.settings import CheckConfig
 from sentinel.core.text import visible, visible_lines
@@ -54,6 +54,7 @@ def build_facts(material: StatusInputs, vitals: Vitals | None = None) -> Facts:
         cluster=visible(m.around.cluster),
         status=get_worst_status(a.tone for a in alerts if a.state == "firing"),
         leader=visible(m.leader),
+        config=m.around.config,
         pass_every=m.around.pass_every,
         notices=tuple(visible(n) for n in m.notices),
         alerts=alerts,
@@ -126,8 +127,8 @@ def _build_alert(
         seen=alert.last.wall / SECOND,
         stale=freshness.explain_stale_look(check, alert.last, m) if check else "",
         details=visible_lines(alert.details),
-        commands=tuple(visible(c) for c in alert.commands),
-        acts=tuple(visible(c) for c in alert.acts),
+        commands=tuple(name_config(visible(c), m.around.config) for c in alert.commands),
+        acts=tuple(name_config(visible(c), m.around.config) for c in alert.acts),
         guidance=Guidance(*map(visible, astuple(alert.guidance))),
         labels={visible(k): visible(v) for k, v in alert.labels.items()},
         host=visible(str(alert.values.get("host") or "")),

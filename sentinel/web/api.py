@@ -21,6 +21,7 @@ from msgspec import Struct
 from sentinel import __version__
 from sentinel.alerting import orders
 from sentinel.core.errors import StoreError
+from sentinel.core.guidance import name_config
 from sentinel.core.text import shortened, visible
 from sentinel.status import types
 from sentinel.status.privacy import Viewer
@@ -282,7 +283,8 @@ class ApiRoutes:
         order = await self._live.silence_one_alert(
             name, said.for_, orders.Author(who, "api", said.reason)
         )
-        text = f"Silenced; end it with: sentinel alerts unsilence {order.id}"
+        end = name_config(f"sentinel alerts unsilence {order.id}", self._live.around().config)
+        text = f"Silenced; end it with: {end}"
         return OrderResult(alert=name, done=text, who=who, silence=order.id)
 
     def _authorize_order(self, request: web.Request) -> tuple[str, Viewer]:

@@ -16,6 +16,7 @@ from markupsafe import Markup
 
 from sentinel import __version__
 from sentinel.core.digests import sha256
+from sentinel.core.guidance import name_config
 from sentinel.core.text import shortened
 from sentinel.core.values import age_text, size_text
 from sentinel.status.types import Facts
@@ -56,6 +57,7 @@ class PageRenderer:
             size=_format_size,
             cut=shortened,
             colour=get_state_colour,
+            with_config=name_config,
             iso=_format_utc_time,
             unquoted=unquote_plus,
             stamp=self._format_full_time,

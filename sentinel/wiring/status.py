@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
+from sentinel.config.places import hidden_config_path
 from sentinel.core.due import get_next_run
 from sentinel.core.errors import SentinelError
 from sentinel.core.text import visible
@@ -54,6 +56,7 @@ def build_file_surroundings(settings: Settings) -> StatusSettings:
         logbook=open_audit_log(settings, dry_run=True),
         gpus=_open_gpus_if_kept(settings) if app.has_state(settings) else None,
         pass_every=read_pass_interval(settings),
+        config=hidden_config_path(settings.path, os.environ),
     )
 
 
@@ -120,6 +123,7 @@ def build_engine_surroundings(
         logbook=log,
         gpus=world.gpus,
         evidence=evidence,
+        config=world.plan.config,
     )
 
 

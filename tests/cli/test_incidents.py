@@ -59,7 +59,7 @@ def test_a_story_and_who_has_it(there: Path, capsys: pytest.CaptureFixture[str])
     assert f"told with its cause: {first['check']}" in story
     bad = next(r["incident"] for r in rows if r["alerts"] == 1)
     lines = said(capsys, bad)[1].splitlines()
-    at = lines.index("    $ sentinel check bad")
+    at = lines.index(f"    $ sentinel check bad -c {there / 'sentinel.yaml'}")
     assert lines[at - 1].startswith("    # on "), "where and as whom it is run"
     assert said(capsys, "ack", two, "--who", "ann", "--note", "on it")[1].startswith(
         f"{two}: ann has its 2 alerts"

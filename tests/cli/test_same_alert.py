@@ -71,16 +71,20 @@ def test_every_face_shows_the_same_id_and_age(
     assert line.endswith(since) or len(line + since) > SUBJECT_OF_ONE
 
 
-def test_every_face_says_where_and_as_whom_a_command_is_run() -> None:
-    """Of a trouble of this host, and of one that has no host."""
+@pytest.mark.parametrize("config", ["", "/etc/own.yaml"])
+def test_every_face_says_where_and_as_whom_a_command_is_run(config: str) -> None:
+    """Of a trouble of this host, and of one that has no host; with the configuration, where commands
+    have to name it."""
     here = describe_setup_place()
     commands = ("findmnt /x", "sentinel nodes list")
     for values, place in (({"host": "login1"}, "on login1"), ({}, "on a login node")):
         one = alert(2, "thing", labels={}, values=values, commands=commands)
-        wanted = (f"# {place}, as yourself", "findmnt /x", f"# {here}", "sentinel nodes list")
-        assert place_commands(one) == wanted
+        own = "sentinel nodes list" + (f" -c {config}" if config else "")
+        wanted = (f"# {place}, as yourself", "findmnt /x", f"# {here}", own)
+        assert place_commands(one, config=config) == wanted
 
-        (fact,) = build_facts(read_status_inputs(store([one], 0), around({}), START)).alerts
+        look = read_status_inputs(store([one], 0), around({}, config=config), START)
+        (fact,) = build_facts(look).alerts
         assert tuple(comment_places(views._place_commands(fact, fact.commands))) == wanted
         empty: Any = SimpleNamespace(alerts=())
         panel: Any = render_one_alert(fact, empty, timezone.utc)
@@ -89,7 +93,9 @@ def test_every_face_says_where_and_as_whom_a_command_is_run() -> None:
         assert shown[begin + 1 : begin + 5] == [f"  {line}" for line in wanted]
 
         told, transition = announce_again(one, "firing", START)
-        plan = NotificationPlan(cluster="c", policies={}, channels=(), setup_place=here)
+        plan = NotificationPlan(
+            cluster="c", policies={}, channels=(), setup_place=here, config=config
+        )
         card = make_card(make_notification(told, transition, plan))
         assert tuple(comment_places(card.command_groups)) == wanted
 

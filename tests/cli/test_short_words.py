@@ -302,7 +302,7 @@ def test_a_look_by_hand_says_where_the_service_said_something_else(
     code, text = say("check bad")
     assert code == 0
     assert "sentinel: this is one look; the pass of " in text
-    assert text.endswith("said critical: broken (sentinel explain bad)")
+    assert "said critical: broken (sentinel explain bad -c " in text
     for form in ("--json", "--nagios"):
         assert "one look" not in say(f"check bad {form}")[1]
 
@@ -313,7 +313,7 @@ def test_a_look_by_hand_says_that_nobody_was_told_yet(say: Say, tmp_path: Path) 
     late = 'kind: exec, for: 1h, command: [sh, -c, "echo late; exit 2"]'
     file.write_text(file.read_text().replace("channels:", f"  late: {{{late}}}\nchannels:"))
     say("tick")
-    assert "has told nobody yet: late (sentinel explain late)" in say("check late")[1]
+    assert "has told nobody yet: late (sentinel explain late -c " in say("check late")[1]
     assert "told nobody" not in say("check bad")[1]
 
 

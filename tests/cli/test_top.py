@@ -251,7 +251,7 @@ def test_three_hundred_alerts_are_read_within_80_lines() -> None:
         for n in range(300)
     ]
     table = render_to_lines(
-        panels.render_folded_alerts(scene(rows).alerts, 0.0, MAX_ALERT_ROWS), 80, colour=False
+        panels.render_folded_alerts(scene(rows), MAX_ALERT_ROWS), 80, colour=False
     )
     assert len(table) <= 60
     assert max(map(len, table)) <= 80

@@ -22,7 +22,7 @@ from sentinel.core.values import size_text
 from sentinel.status.collect import read_status_inputs
 from sentinel.status.folding import fold_singly
 from sentinel.status.last_seen import CheckLook, ShownFinding, make_check_key
-from sentinel.status.types import DiskFact, Facts, JobFact, SilenceFact
+from sentinel.status.types import DiskFact, Facts, JobFact, NodesFact, SilenceFact
 from sentinel.status.view_model import build_facts
 from sentinel.testing import START
 from sentinel.web import render
@@ -208,3 +208,23 @@ def test_of_another_cluster_the_page_and_the_terminal_say_which() -> None:
         panels.render_jobs(found.jobs, found),
     ):
         assert "training llm-10b on west" in " ".join(render_to_lines(table, 300, False))
+
+
+@pytest.mark.parametrize("config", ["", "/etc/own.yaml"])
+def test_a_command_on_a_page_names_the_configuration(config: str) -> None:
+    """Where sentinel would not find it by itself."""
+    facts = Facts(at=0.0, cluster="c", status=Status.OK, config=config)
+    more = dict.fromkeys(("readings", "alerts", "gpus", "acts"), ())
+    group = NodesFact(state="idle", slurm_state="IDLE", nodes="n1", count=1)
+    page = render.PageRenderer(timezone.utc).render_page(
+        "node.html", facts, "/nodes", name="n1", group=group, **more
+    )
+    end = f" -c {config}" if config else ""
+    assert f"sentinel nodes probe n1{end}\nsentinel diag list n1{end}</pre>" in page
+
+
+def test_no_template_has_a_command_that_cannot_name_the_configuration() -> None:
+    """Its words stand in quotes, for the filter, and nowhere as text of the page."""
+    for file in (PACKAGE / "web" / "templates").iterdir():
+        plain = r"(?:^|[>\s])sentinel (?:alerts|nodes|diag|explain|report|status)\b.*"
+        assert re.findall(plain, file.read_text(), re.MULTILINE) == [], file.name
