@@ -95,8 +95,11 @@ def _judge_links(chain: Chain, jobs: Sequence[Job], now: float) -> Finding:
         text = f"the next job that runs sentinel is held and will not start: job {', '.join(held)}; {end}"
         owner = visible(next(job.user for job in waiting.values() if job.job_id in held))
         who = look("squeue -j {} -o '%i %u %r' | cat -v", ",".join(held))
+        admin = any("JobHeldAdmin" in job.reason for job in waiting.values())
         release = ActingCommand(owner=ADMINISTRATOR, argv=("scontrol", "release", ",".join(held)))
-        return _broken_finding(chain, text, Status.WARNING, (who,), (release,), owner=owner)
+        return _broken_finding(
+            chain, text, Status.WARNING, (who,), (release,), "" if admin else owner
+        )
     if not waiting and chain.mode == "relay":
         return _broken_finding(
             chain,
@@ -126,9 +129,9 @@ def _broken_finding(
     status: Status,
     first: tuple[LookingCommand, ...] = (),
     acts: tuple[ActingCommand, ...] = (),
-    *,
     owner: str = "",
 ) -> Finding:
+    """`acts` release the job; `owner`: who may do that, empty if only an administrator may."""
     ensure = ActingCommand(owner=ADMINISTRATOR, argv=chain.command_words("ensure"))
     named = chain.config and look("sentinel cron status -c {}", chain.config)
     return Finding(
@@ -142,14 +145,21 @@ def _broken_finding(
             " users go on."
             if status is Status.CRITICAL
             else "The jobs of sentinel that are left go on; when they have ended, nothing is watched.",
-            todo=f"See below who holds it, and ask why. Then, as {owner} (or as an administrator, if one holds"
-            f" it), run `{acts[-1].render()}`: the next job starts then."
+            todo=_describe_release(acts[-1].render(), owner)
             if acts
             else "Run `sentinel cron ensure` below: it queues the next job. That needs no root.",
-            ask=f"release the job ({acts[-1].render()}): it runs sentinel, and is held"
-            if acts
+            ask=f"release the job ({acts[-1].render()}), or say why it is held: it runs sentinel"
+            if acts and not owner
             else "",
         ),
+    )
+
+
+def _describe_release(release: str, owner: str) -> str:
+    if owner:
+        return f"As {owner}, run `{release}`: the next job starts then. `squeue` below shows why it is held."
+    return (
+        f"An administrator holds it, and only one can release it (`{release}`). Ask why it is held."
     )
 
 

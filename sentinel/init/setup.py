@@ -189,7 +189,7 @@ class UndoPlan(Struct, frozen=True, kw_only=True):
         made = self.made
         yield "sentinel init --undo will"
         if made.by != "none":
-            yield f"  stop     {_CALLER_TEXTS.get(made.by, made.by)}"
+            yield f"  {_CALLER_TEXTS.get(made.by, f'stop     {made.by}')}"
         yield f"  remove   {visible(made.config)}{record.describe_config_fate(made)}"
         if not record.has_made_state(made):
             yield f"  keep     {visible(made.state)}, which was there before"
@@ -200,11 +200,11 @@ class UndoPlan(Struct, frozen=True, kw_only=True):
 
 
 _CALLER_TEXTS = {
-    "service": f"{callers.SERVICE_UNIT}: stopped and disabled",
-    "systemd": "the timer of your own systemd",
-    "crontab": "the lines in your crontab",
-    "scrontab": "the lines in your scrontab",
-    "chain": "the chain of Slurm jobs: they are cancelled",
+    "service": f"stop     {callers.SERVICE_UNIT}, and disable it",
+    "systemd": "stop     sentinel's timer in your own systemd, and disable it",
+    "crontab": "remove   sentinel's lines from your crontab; your other lines stay",
+    "scrontab": "remove   sentinel's lines from your scrontab; your other lines stay",
+    "chain": "cancel   the Slurm jobs that call sentinel; your other jobs go on",
 }
 
 

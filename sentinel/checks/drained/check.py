@@ -170,8 +170,9 @@ class DrainedCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True)
         sights, items = self._add_command_proofs(sights, items, rules, ctx)
         findings = tuple(self._judge_drained_node(s, items[s.node.name], past) for s in sights)
         back = [n for n in known if n.name in past.told and n.name not in items]
+        returned = tuple(judge_returned_node(n, _read_records(n, ctx)) for n in back)
         return Report(
-            findings=(*findings, *(judge_returned_node(n, _read_records(n, ctx)) for n in back)),
+            findings=(*findings, *returned),
             coverage=replace(
                 covered(
                     "nodes",
@@ -183,7 +184,7 @@ class DrainedCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True)
             requests=tuple(
                 r for s in sights for r in self._make_node_requests(s, items[s.node.name], rules)
             ),
-            memory=to_builtins(self._make_memory(past, sights, items, findings)),
+            memory=to_builtins(self._make_memory(past, sights, items, (*findings, *returned))),
         )
 
     def _find_stuck_nodes(self, past: DrainedMemory, ctx: Context) -> dict[str, float]:

@@ -123,27 +123,33 @@ def find_wait(last: GoneJob | None, memory: Memory, gap: float | None = None) ->
 
 def explain_wait(last: GoneJob, memory: Memory, gap: float | None = None) -> str:
     """Why an end is reported at this time, for people. Empty if there is nothing to say."""
-    wait, delays = find_wait(last, memory, gap), find_delays_after(last, memory)
+    wait = find_wait(last, memory, gap)
     if wait.why:
         return f"{wait.why}; sentinel waited {duration_text(wait.seconds)} for a new job, and none came"
-    if all(one.prompted for one in delays):
-        return ""  # who obeys each message knows when they did
-    return f"sentinel did not wait: new jobs came {_join_words(delays)} after such ends, with no rhythm"
+    # who obeys each message knows when they did
+    own = [one for one in find_delays_after(last, memory) if not one.prompted]
+    came = _join_words(own) if own else ""
+    return (
+        f"sentinel did not wait: new jobs came {came} after such ends, with no rhythm"
+        if own
+        else ""
+    )
 
 
 def suggest_gap_line(last: GoneJob, memory: Memory) -> str:
     """The configuration line that would make such an end wait.
 
-    Empty unless a job came soon after the last such end, and no rhythm is known.
+    Empty unless a job came soon after the last such end, before a message told of it, and no rhythm
+    is known.
     """
-    delays = find_delays_after(last, memory)
-    quick = [one.seconds for one in delays[-1:] if SECOND_LOOK_S < one.seconds <= MAX_DEATH_GAP_S]
+    delays = [one for one in find_delays_after(last, memory)[-1:] if not one.prompted]
+    quick = [one.seconds for one in delays if SECOND_LOOK_S < one.seconds <= MAX_DEATH_GAP_S]
     if not quick or find_wait(last, memory).why:
         return ""
     wait = duration_text(max(60.0, 60 * -(-RHYTHM_WAIT_FACTOR * quick[0] // 60)))
     return (
-        f"a job followed the last such end after {duration_text(quick[0])}: if that was a launcher,"
-        f" `gap: {wait}` in this check tells such an end only when none has come by then"
+        f"a job followed the last such end after {duration_text(quick[0])}: if a launcher submitted it,"
+        f" `gap: {wait}` in this check waits that long for the next one before it tells of such an end"
     )
 
 

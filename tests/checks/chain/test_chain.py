@@ -64,6 +64,21 @@ def test_links(place: ChainFolder, jobs: tuple[Job, ...], status: Status, said: 
     assert (seen[0], said in seen[1]) == (status, True)
 
 
+@pytest.mark.parametrize(
+    ("reason", "asks"),
+    [("JobHeldUser", False), ("launch failed requeued held", False), ("JobHeldAdmin", True)],
+)
+def test_an_administrator_is_asked_only_for_what_an_administrator_holds(
+    place: ChainFolder, reason: str, asks: bool
+) -> None:
+    """The owner may release every other job of the chain."""
+    slurm = FixedSlurm(jobs=(job("s-a", reason=reason, number=9), *REST))
+    report = ChainCheck(dir=FilePath(place.folder)).run(context(slurm))
+    (said,) = (f.guidance for f in report.findings if f.subject == "next jobs")
+    assert "scontrol release 9" in said.todo
+    assert ("dministrator" in said.todo, bool(said.ask)) == (asks, asks)
+
+
 def test_a_relay_without_a_successor_would_end_with_its_link(place: ChainFolder) -> None:
     """Told while there is somebody to tell it."""
     place.install_files(replace(CHAIN, mode="relay", strands=1, time_limit=86400), "")

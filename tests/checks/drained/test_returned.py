@@ -5,6 +5,7 @@ from msgspec.structs import replace
 
 from sentinel.checks.drained.returned import judge_returned_node
 from sentinel.core.actions import ActionOutcome, ActionRecord
+from sentinel.core.cluster import Node
 from sentinel.core.model import Status
 from sentinel.testing import START
 from tests.checks.drained.test_check import NODE, run
@@ -37,11 +38,31 @@ FREE = replace(NODE, flags=frozenset(), state="IDLE")
             [UNDRAINED],
             "not drained any more, and still out of service (DOWN)",
         ),
+        (
+            replace(FREE, flags=frozenset({"MAINTENANCE"})),
+            [],
+            "not drained any more, and takes no jobs yet (IDLE+MAINTENANCE)",
+        ),
     ],
 )
 def test_only_what_is_known(node, records, words) -> None:  # type: ignore[no-untyped-def]
     found = judge_returned_node(node, records)
     assert (found.subject, found.status, found.summary) == ("n1", Status.OK, words)
+
+
+@pytest.mark.parametrize(
+    "node", [replace(FREE, state="UNKNOWN"), replace(FREE, flags=frozenset({"NEW_WORD"}))]
+)
+def test_a_node_whose_state_is_not_known_is_not_told_as_back(node: Node) -> None:
+    """slurmctld has not heard from it since its own start, or prints a word of a newer Slurm. It stays
+    a problem until its state is known."""
+    told = {"told": ["n1"]}
+    report = run(nodes=[node], memory=told)
+    (found,) = report.findings
+    assert found.status is Status.UNKNOWN
+    assert "not known" in found.summary
+    (well,) = run(nodes=[FREE], memory=report.memory).findings
+    assert (well.status, well.summary[:15]) == (Status.OK, "back in service")
 
 
 def test_a_node_that_was_told_is_told_once_when_it_is_back() -> None:

@@ -248,6 +248,7 @@ def test_the_line_for_the_file_has_twice_the_measured_delay() -> None:
     assert suggest_gap_line(gone(), after(1200)) == ""
     assert suggest_gap_line(gone(), after(300, 301, 302)) == ""
     assert suggest_gap_line(gone(), Memory()) == ""
+    assert suggest_gap_line(gone(), after(3, 345, prompted=True)) == "", "who obeyed a message"
 
 
 def test_the_wait_is_said_with_its_end_and_its_reason() -> None:
@@ -266,6 +267,10 @@ def test_what_was_seen_is_said_when_it_is_told() -> None:
     assert explain_wait(gone(), Memory()) == ""
     assert "new jobs came 1m and 1h after" in explain_wait(gone(), after(60, 3600))
     assert "3 times" in explain_wait(gone(), after(300, 301, 302))
+    obeyed, own = after(60, 3600, prompted=True), after(400)
+    both = Memory(delays={"FAILED": (*obeyed.delays["FAILED"], *own.delays["FAILED"])})
+    assert explain_wait(gone(), obeyed) == ""
+    assert "new jobs came 6m 40s after" in explain_wait(gone(), both)
 
 
 # What is learned, and how it is marked.
