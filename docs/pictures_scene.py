@@ -49,9 +49,9 @@ LOST = "gpu-013"
 LAST_WORDS = ("1 of 4 trainings does not run", "3 of 3 advance", "/scratch: 87.4% used",
               "62 of 64 nodes can work")  # fmt: skip
 DEATH = (
-    "node failed; not running and nothing is queued (alice, 128 GPUs on 16 nodes): job 48213 on "
-    "gpu-[001-016] ended because one of its nodes failed (NODE_FAIL) at 07:54 UTC after running for "
-    "11h 20m; 9m of work since checkpoint step_81200 at risk"
+    "job 48213 ended because one of its nodes failed (NODE_FAIL), one of gpu-[001-016] at 07:54 UTC "
+    "after running for 11h 20m; not running and nothing is queued (alice, 128 GPUs on 16 nodes); "
+    "9m of work since checkpoint step_81200 at risk"
 )
 
 

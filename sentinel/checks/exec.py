@@ -150,8 +150,8 @@ def _guide_plugin(name: str, program: str, said: str, status: Status) -> Guidanc
         if status is Status.UNKNOWN
         else f"Your site's own program {visible(program)} calls this {status.value}; sentinel only passes on"
         " its words.",
-        todo=f"See to what the words name; if they do not say what to do, ask whoever wrote {visible(program)}."
-        " `sentinel check` below runs it again."
+        todo=f"Mend what it names. Unclear? Ask whoever wrote {visible(program)}. `sentinel check` below runs"
+        " it again."
         if status is not Status.UNKNOWN
         else f"Your site's own program {visible(program)} has to be mended: ask whoever wrote it. `sentinel"
         " check` below runs it again.",

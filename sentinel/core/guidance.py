@@ -163,9 +163,7 @@ def avoid_node(node: str, *, hangs: bool = True) -> str:
     )
 
 
-DRAIN_STEP = (
-    "drain the node (`sentinel nodes drain` below is a preview; it drains without --dry-run)"
-)
+DRAIN_STEP = "drain the node (below: a preview; leave out --dry-run to drain)"
 
 
 def drain_node(then: str = "") -> str:

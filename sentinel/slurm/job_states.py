@@ -32,17 +32,15 @@ class JobState(Struct, frozen=True):
 
     `words`: how a message says that a job ended in this state. Empty if it is no end. `is_death`:
     the owner cannot have planned this end, so it is reported at once. `may_resubmit`: the same job
-    may succeed if it is submitted again. `cause`: this end in the first words of a message,
-    so that its subject says it. `first_step`: what to do first, with `{owner}` for the user whose job
-    it was, `{node}` for the node that failed, and `{find_node}` for the command that names it. Empty
-    if this depends on the job's log.
+    may succeed if it is submitted again. `first_step`: what to do first, with `{owner}` for the
+    user whose job it was, `{node}` for the node that failed, and `{find_node}` for the command that
+    names it. Empty if this depends on the job's log.
     """
 
     phase: Phase
     words: str = ""
     is_death: bool = False
     may_resubmit: bool = False
-    cause: str = ""
     first_step: str = ""
 
 
@@ -70,14 +68,12 @@ JOB_STATES: dict[str, JobState] = {
     "CANCELLED": JobState(
         Phase.OVER,
         "was cancelled",
-        cause="cancelled",
         first_step="Ask who cancelled it (`sacct` below shows the user, where accounting knows). If that"
         " was not meant, {owner} submits it again.",
     ),
     "PREEMPTED": JobState(
         Phase.OVER,
         "was preempted",
-        cause="preempted",
         first_step="{owner} submits it again, from its last checkpoint: another job took its place.",
     ),
     "UPDATE_DB": JobState(Phase.OVER, "ended while its record was changed"),
@@ -87,7 +83,6 @@ JOB_STATES: dict[str, JobState] = {
         "reached its time limit",
         True,
         True,
-        cause="time limit reached",
         first_step="{owner} submits it again, from its last checkpoint: its time limit was over.",
     ),
     "NODE_FAIL": JobState(
@@ -95,7 +90,6 @@ JOB_STATES: dict[str, JobState] = {
         "ended because one of its nodes failed",
         True,
         True,
-        cause="node failed",
         first_step="{owner} submits it again, from its last checkpoint. Slurm keeps jobs off the failed node"
         " while it is down{find_node}; if it is back already, exclude it (`sbatch --exclude={node}`).",
     ),
@@ -103,7 +97,6 @@ JOB_STATES: dict[str, JobState] = {
         Phase.OVER,
         "ran out of memory",
         True,
-        cause="out of memory",
         first_step="It used more of its nodes' memory (not that of GPUs) than it asked for by --mem:"
         " compare ReqMem with MaxRSS (`sacct` below). {owner} asks for more or"
         " uses less, and submits it again.",
@@ -159,7 +152,6 @@ _PARTITION_GONE = JobState(
     Phase.OVER,
     "ended because its partition is gone",
     is_death=True,
-    cause="partition gone",
     first_step="{owner} submits it again to another partition (`sinfo` shows them), from its last checkpoint:"
     " its own was taken away by an administrator. No node failed.",
 )

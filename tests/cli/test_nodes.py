@@ -340,11 +340,11 @@ def test_a_dry_run_of_undrain_says_what_the_check_of_drained_nodes_says(desk: De
     dry = desk.run("undrain", "node-2", "--dry-run")
     said = dry.stdout.splitlines()[-1]
     assert said.startswith("node-2: the check drained says: ")
-    assert "; not known whether it can take jobs again; drained" in said
+    assert "; not known whether it is ready to return; drained" in said
     assert dry.stdout.count("the check drained says") == 1
     [row] = desk.json("undrain", "node-2", "--dry-run")
     assert (row["check"], row["status"]) == ("drained", "warning")
-    assert "not known whether it can take jobs again" in row["proof"]
+    assert "not known whether it is ready to return" in row["proof"]
 
 
 def test_the_breaker_is_open_where_the_next_action_would_find_it_so(desk: Desk) -> None:

@@ -80,7 +80,7 @@ def test_html_goes_into_a_file(call: Call, tmp_path: Path) -> None:
     """To be looked at with a browser."""
     done = call("mail", "--html", "out.html")
     assert (done.returncode, done.stdout) == (0, "wrote out.html\n")
-    assert (tmp_path / "out.html").read_text().startswith("<h1>failed with exit code 1; not")
+    assert (tmp_path / "out.html").read_text().startswith("<h1>job 4242 FAILED with")
 
 
 def test_html_of_a_channel_without_any(call: Call) -> None:

@@ -314,7 +314,7 @@ def test_configured_proofs_run_on_the_node(ward: Ward) -> None:
     nhc.chmod(0o755)
     ward.configure(f", proofs: {{nhc: [{nhc}]}}")
     ward.drain()
-    ward.tick_until(lambda: f"exit code 1: {NODE}; it cannot take jobs again" in ward.seen())
+    ward.tick_until(lambda: f"exit code 1: {NODE}; not ready to return" in ward.seen())
     assert ward.drained()
     nhc.write_text("#!/bin/sh\necho ok\n")
     ward.tick_until(lambda: not ward.drained())

@@ -16,9 +16,9 @@ FIRING = Notification(
     severity=Status.CRITICAL,
     status=Status.CRITICAL,
     reason="firing",
-    summary="failed with exit code 1; not running and nothing is queued (alice, 384 GPUs on 48 nodes): job "
-    "4242 FAILED with exit code 1 on r12n[01-48] at 03:12 CET after running for 11h 20m; 9m of work since "
-    "checkpoint iter_0079000 at risk",
+    summary="job 4242 FAILED with exit code 1 on r12n[01-48] at 03:12 CET after running for 11h 20m; not"
+    " running and nothing is queued (alice, 384 GPUs on 48 nodes); 9m of work since checkpoint iter_0079000"
+    " at risk",
     since=_BEGAN,
     noticed="2026-03-08T03:12:38+01:00",
     guidance=Guidance(

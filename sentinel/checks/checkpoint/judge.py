@@ -285,21 +285,20 @@ def judge_checkpoints(
 
 def _render_summary(sight: FolderObservation, late_after: float, fewest: int, late: bool) -> str:
     last = find_newest_complete(sight.complete, sight.at)
+    age = get_elapsed_s(last[1].since, sight.at) if last else None
+    started = "" if sight.ran is None else f"the job started {duration_text(sight.ran)} ago"
+    young = sight.ran is not None and (age is None or sight.ran < age)
     parts = []
     if late:
-        risk = get_seconds_at_risk(sight.complete, sight.at, sight.ran) or 0.0
-        parts.append(
-            f"{duration_text(risk)} of work is not saved (limit {duration_text(late_after)})"
-        )
+        since = f"since {started}" if young else f"for {duration_text(age or 0.0)}"
+        parts.append(f"nothing saved {since} (limit {duration_text(late_after)})")
     if len(sight.complete) < fewest:
         parts.append(
             f"{len(sight.complete)} complete checkpoint{'s' * (len(sight.complete) != 1)}, at least {fewest} expected"
         )
     parts.append(_describe_newest(last, sight.at) if last else "no complete checkpoint")
-    if sight.ran is not None and (
-        last is None or sight.ran < get_elapsed_s(last[1].since, sight.at)
-    ):
-        parts.append(f"the job has run for {duration_text(sight.ran)} since it started")
+    if young and not late:
+        parts.append(started)
     if sight.unfit:
         parts.append(sight.unfit)
     if sight.begun:
@@ -312,7 +311,7 @@ def _describe_newest(last: tuple[str, CompleteCheckpoint], now: Instant) -> str:
     age = get_elapsed_s(one.since, now)
     at = clock_text(now.wall / SECOND - age, now.wall / SECOND)
     words = f"complete {at} ({duration_text(age)} old, {size_text(one.size)})"
-    return f"newest {visible(name)}, {words}"
+    return f"newest: {visible(name)}, {words}"
 
 
 def _make_values(sight: FolderObservation) -> dict[str, Value]:

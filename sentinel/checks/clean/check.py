@@ -208,11 +208,11 @@ class CleanCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
             details="\n".join(lines[:MAX_SHOWN]),
             commands=(look("timedatectl"),) if self.remove and leapt else (),
             guidance=Guidance(
-                impact="If the clock is still wrong then, files are removed that are not old yet. Until"
-                " then the disk may fill.",
+                impact="If the clock is still wrong when the pause ends, files are removed that are not"
+                " old yet. Until then the disk may fill.",
                 todo="Compare the time that `timedatectl` below shows with a clock that you trust. If it is"
-                " right, nothing has to be done. If not, set it as root before then, or switch"
-                " the removal off (`remove: false` in the configuration of sentinel).",
+                " right, nothing has to be done. If not, set it as root before the pause ends, or"
+                " switch the removal off (`remove: false` in the configuration of sentinel).",
                 ask="look at the clock of this host (NTP): it was set forward",
             )
             if self.remove and leapt

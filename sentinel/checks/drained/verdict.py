@@ -45,9 +45,7 @@ _PASSED_WORDS = {
 }
 """What people read of an item that passed; of one that another kind proves, its name."""
 
-_UNDRAIN_STEP = (
-    "Then undrain it (`sentinel nodes undrain` below is a preview; it undrains without --dry-run)."
-)
+_UNDRAIN_STEP = "Then undrain it (below: a preview; leave out --dry-run to undrain)."
 _REBOOT_FIRST = f"reboot the node. {_UNDRAIN_STEP}"
 _FIRST_STEPS = {
     "blocked": "No signal ends these processes: they wait in the kernel for a disk, a file server, a"
@@ -287,14 +285,14 @@ def _describe_verdict(
     if sight.completing is not None and sight.node_probe:
         return hanging.describe_hanging(sight.node_probe, sight.sluids)
     if bad:
-        return f"{_describe_bad_items(bad)}; it cannot take jobs again"
+        return f"{_describe_bad_items(bad)}; not ready to return"
     if unknown:
         # A process in state D may be gone at the next run. Other unknown conditions stay, so they
         # are named first.
         first = min(unknown, key=lambda item: item.moment)
         label = _ITEM_LABELS.get(first.name, first.name)
         rest = _describe_rest(unknown, "unanswered")
-        return f"{label}: {first.text}{rest}; not known whether it can take jobs again"
+        return f"{label}: {first.text}{rest}; not known whether it is ready to return"
     if not asked:
         return f"clean by {len(items)} proofs; undrain is not switched on"
     return f"clean by {len(items)} proofs, {_describe_failed_undrain(sight) if before else 'is given back'}"

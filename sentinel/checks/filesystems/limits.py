@@ -171,7 +171,11 @@ def judge_usage(usage: FileSystemUsage, warn: SpaceLimits, crit: SpaceLimits) ->
     for status, limits in ((Status.CRITICAL, crit), (Status.WARNING, warn)):
         if crossed := _crossed_space_limits(usage, limits):
             limit = f" ({status.value} {' or '.join(crossed)})"
-            return status, _describe_usage(usage, "inodes" in limit) + limit
+            inodes = "inodes" in limit
+            said = (
+                usage.used > usage.size > 0 and not inodes
+            )  # the text names the limit of the space
+            return status, _describe_usage(usage, inodes) + ("" if said else limit)
     return Status.OK, _describe_usage(usage, inodes=False)
 
 
@@ -192,7 +196,9 @@ def _crossed_space_limits(usage: FileSystemUsage, limits: SpaceLimits) -> list[s
     if limits.free is not None and usage.free < limits.free:
         crossed.append(f"below {limits.free}")
     if limits.inodes_used is not None and inodes is not None and inodes >= limits.inodes_used:
-        crossed.append(f"from {limits.inodes_used} of inodes")
+        same = crossed == [f"from {limits.inodes_used}"]
+        crossed = [] if same else crossed
+        crossed.append(f"from {limits.inodes_used}{' of space or' if same else ' of'} inodes")
     return crossed
 
 

@@ -289,11 +289,11 @@ def _path_problems(
 
 def _describe_hang(answer: PathAnswer, seen: PathState, now: Instant) -> str:
     if seen.hangs_since is None:
-        return f"hangs: no answer within {duration_text(answer.waited)}; {DO_NOT_LOOK}"
+        return f"no answer within {duration_text(answer.waited)}; {DO_NOT_LOOK}"
     since = duration_text(get_elapsed_s(seen.hangs_since, now))
     if answer.stuck:
-        return f"still hangs, since {since} (probe {answer.stuck.pid} is stuck; no other is sent); {DO_NOT_LOOK}"
-    return f"still hangs, since {since}; {DO_NOT_LOOK}"
+        return f"no answer for {since} (probe {answer.stuck.pid} is stuck; no other is sent); {DO_NOT_LOOK}"
+    return f"no answer for {since}; {DO_NOT_LOOK}"
 
 
 def _refused_problem(error: str) -> Problem:

@@ -38,7 +38,7 @@ class FurtherQuestions(QuotaQuestions):
             )
         except proc.TimedOut as late:
             self.hanging.keep_hanging(subject, late.stuck)
-            text = "hangs: a small file could not be written, synced and read back"
+            text = "a small file could not be written, synced and read back in time"
             hung = guide_hang(visible(sight.path))
             return Finding(
                 subject=subject,

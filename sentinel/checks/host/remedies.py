@@ -67,7 +67,7 @@ _REMEDIES: Mapping[str, tuple[str, str, LookingCommand]] = {
     ),
     "raid": (
         "If one more drive fails, the data of the array may be lost.",
-        "Administrators: replace the drive that failed, and watch the array until it is whole.",
+        "Administrators: replace the drive that failed, and watch the array until it is rebuilt.",
         look("cat /proc/mdstat"),
     ),
     "drive": (

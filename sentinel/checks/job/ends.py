@@ -65,11 +65,11 @@ def get_run_seconds(gone: GoneJob, now: Instant) -> float | None:
     return max(0.0, get_end_instant(gone, now).wall / SECOND - gone.started_at_s)
 
 
-def describe_end(gone: GoneJob, now: Instant) -> str:
+def describe_end(gone: GoneJob, now: Instant, owner: str = "") -> str:
     """One sentence about the end: `4711 FAILED with exit code 1 at 07:55 UTC after running for 5h
-    03m`."""
+    03m`. `owner` is named in it if it is given."""
     seen, end = gone.seen, gone.end
-    head = f"job {visible(seen.id)}"
+    head = f"job {visible(seen.id)}" + (f" of {visible(owner)}" if owner else "")
     if gone.lost is not None:
         since = clock_text(gone.lost, now.wall / SECOND)
         return (
@@ -90,22 +90,8 @@ def describe_end(gone: GoneJob, now: Instant) -> str:
     if not gone.has_run and end.state == "FAILED":
         why = f": {explain_reason(end.reason).meaning}" if end.reason else ""
         return f"{head} was refused by Slurm before it had nodes{why}{_describe_end_time(gone, end, now)}"
-    state, nodes = _describe_state(end), _describe_end_nodes(gone, end)
-    # Name the job's nodes only if no failed node is named, because not all of them failed.
-    many = is_node_failure(end) and not end.failed_node
-    words = f"{nodes} {state}" if many else f" {state}{nodes}"
-    return f"{head}{words}{_describe_end_time(gone, end, now)}"
-
-
-def name_cause(gone: GoneJob) -> str:
-    """How the job ended, in the first words of a message. Empty if its state says only that it
-    ended."""
-    end = gone.end
-    if end is None:
-        return ""
-    if end.state == "FAILED" and gone.has_run:
-        return f"failed{_describe_exit_code(end)}"
-    return end_meaning(end).cause
+    words = f"{_describe_state(end)}{_describe_end_nodes(gone, end)}"
+    return f"{head} {words}{_describe_end_time(gone, end, now)}"
 
 
 def _describe_state(end: JobEnd) -> str:
@@ -114,7 +100,7 @@ def _describe_state(end: JobEnd) -> str:
     words = end_meaning(end).words
     if not words:
         return (f"ended as {word}" if word else "ended") + _describe_exit_code(end)
-    state = "" if words.split(" ")[0].upper() == word else f" ({word})"
+    state = "" if word.lower() in words.lower() else f" ({word})"
     return f"{words}{by}{state}{_describe_exit_code(end)}"
 
 
@@ -153,8 +139,9 @@ def _describe_end_nodes(gone: GoneJob, end: JobEnd) -> str:
         return f": {shortened(visible(gone.seen.partition), 80)}"
     if end.failed_node:
         return f": {shortened(visible(end.failed_node), 80)}"
-    nodes = end.nodes or gone.seen.nodes
-    return f" on {shortened(visible(nodes), 80)}" if nodes and gone.has_run else ""
+    nodes = shortened(visible(end.nodes or gone.seen.nodes), 80)
+    where = ", one of" if is_node_failure(end) else " on"  # not all of them failed
+    return f"{where} {nodes}" if nodes and gone.has_run else ""
 
 
 def _describe_end_time(gone: GoneJob, end: JobEnd, now: Instant) -> str:

@@ -10,7 +10,7 @@ from msgspec import structs
 from sentinel.checks.job import rules, words
 from sentinel.checks.job.deaths import list_deaths
 from sentinel.checks.job.done import last_run, seems_finished
-from sentinel.checks.job.ends import describe_end, get_end_instant, is_completed, name_cause
+from sentinel.checks.job.ends import describe_end, get_end_instant, is_completed
 from sentinel.checks.job.guidance import guide_death, guide_wait
 from sentinel.checks.job.memory import GoneJob, Memory
 from sentinel.checks.job.output import find_error_line, find_last_step, get_stdout_path
@@ -114,11 +114,7 @@ def _judge_dead(settings: JobSettings, view: TrainingView) -> Finding:
     elif informs:
         text = f"it may have finished, and nothing is queued: {describe_end(_get_main_job(view.memory), view.now)}"
     elif gone:
-        main = _get_main_job(view.memory)
-        cause = name_cause(main)
-        text = f"{cause}{_name_owner(settings, main)}; " if cause else ""
-        text += f"not running and nothing is queued{_describe_stopped_work(main)}: {describe_end(main, view.now)}"
-        text += _describe_last_seen(main, view)
+        text = _describe_death(settings, _get_main_job(view.memory), view)
     else:
         text = "not running and nothing is queued; no such job has been seen"
         if other := view.slurm_clusters:
@@ -181,11 +177,13 @@ def _describe_last_seen(gone: GoneJob, view: TrainingView) -> str:
     return f"; it was last seen running {clock_text(at, view.now.wall / SECOND)}"
 
 
-def _name_owner(settings: JobSettings, gone: GoneJob) -> str:
-    """Whose job it was, where several users are watched and the subject does not say it: `
-    (job of alice)`."""
-    said = settings.many or names_one_user(settings.whose)
-    return "" if said else f" (job of {visible(gone.seen.user)})"
+def _describe_death(settings: JobSettings, gone: GoneJob, view: TrainingView) -> str:
+    """How it ended, then that nothing follows; the other way round where the end alone tells nothing."""
+    said = settings.many or names_one_user(settings.whose)  # whose job it was
+    end = describe_end(gone, view.now, "" if said else gone.seen.user)
+    end += _describe_last_seen(gone, view)
+    idle = f"not running and nothing is queued{_describe_stopped_work(gone)}"
+    return f"{end}; {idle}" if gone.end and not is_completed(gone) else f"{idle}: {end}"
 
 
 def _describe_stopped_work(gone: GoneJob) -> str:

@@ -181,7 +181,7 @@ def test_what_is_not_clean_is_told_by_its_most_telling_item() -> None:
     assert report.requests == ()
     assert only(report).summary == (
         "processes hang in the kernel (state D): cat (pid 7) in request_wait_answer (FUSE) (1 more check"
-        f" failed, see below); it cannot take jobs again; drained {since_text(DRAINED_AT, NOW)}"
+        f" failed, see below); not ready to return; drained {since_text(DRAINED_AT, NOW)}"
         " (Kill task failed: Slurm could not end a job's processes)"
     )
     assert "- jobs: processes left by job 12: cat (pid 7) of root" in only(report).details
@@ -222,7 +222,7 @@ def test_what_is_not_known_is_no_proof(more: dict[str, Any]) -> None:
     report = run(**more)
     assert report.requests == ()
     assert (only(report).status, only(report).values["clean"]) == (Status.WARNING, False)
-    assert "; not known whether it can take jobs again; drained" in only(report).summary
+    assert "; not known whether it is ready to return; drained" in only(report).summary
 
 
 def test_a_log_that_somebody_named_has_to_be_read(tmp_path: Path) -> None:
@@ -654,7 +654,7 @@ def test_a_job_that_is_expediting_on_it_needs_a_person_after_minutes(
     report = run(nodes=(node,), jobs=(waits,))
     assert report.requests == ()
     assert only(report).summary.startswith("job 7 is EXPEDITING there")
-    assert "; it cannot take jobs again; drained" in only(report).summary
+    assert "; not ready to return; drained" in only(report).summary
     assert ("needs a person" in only(report).summary) is person
 
 

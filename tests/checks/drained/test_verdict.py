@@ -104,11 +104,11 @@ def test_the_details_name_what_is_wrong_then_what_is_unknown_then_what_passed() 
 @pytest.mark.parametrize(
     ("items", "begins"),
     [
-        ([BAD], "processes are left; it cannot take jobs again"),
-        ([BAD, UNKNOWN], "processes are left; it cannot take jobs again"),
-        ([BAD, HANGS], "a process hangs (1 more check failed, see below); it cannot take jobs"),
-        ([BAD, HANGS, BAD], "a process hangs (2 more checks failed, see below); it cannot"),
-        ([UNKNOWN], "GPU errors (Xid): no answer; not known whether it can take jobs again"),
+        ([BAD], "processes are left; not ready to return"),
+        ([BAD, UNKNOWN], "processes are left; not ready to return"),
+        ([BAD, HANGS], "a process hangs (1 more check failed, see below); not ready"),
+        ([BAD, HANGS, BAD], "a process hangs (2 more checks failed, see below); not ready"),
+        ([UNKNOWN], "GPU errors (Xid): no answer; not known whether it is ready to return"),
         ([SOON, UNKNOWN], "GPU errors (Xid): no answer (1 more check unanswered, see below); not"),
         ([GOOD, GOOD], "clean by 2 proofs, is given back"),
     ],
@@ -130,7 +130,7 @@ def test_what_to_do_first() -> None:
     assert finding(GOOD).guidance.todo == "Undrain it: `sentinel nodes undrain n1`."
     assert finding(GOOD).guidance.ask.startswith("undrain n1: drained, clean by 1 proofs")
     asked = finding(BAD, HANGS).guidance.ask
-    assert asked.startswith("look at n1: drained, a process hangs (1 more check failed); it")
+    assert asked.startswith("look at n1: drained, a process hangs (1 more check failed); not")
     long = finding(replace(BAD, text="x" * 500)).guidance.ask
     assert len(long.removeprefix("look at n1: drained, ")) == 200
 

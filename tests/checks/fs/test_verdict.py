@@ -77,7 +77,7 @@ def test_a_hang_is_counted_from_its_first_sight() -> None:
     assert since.hangs_since == START
     assert path_finding(
         sight(PathAnswer(hung=True)), PathState(hangs_since=START), RULES
-    ).summary == (f"still hangs, since 2h; {DO_NOT_LOOK}")
+    ).summary == (f"no answer for 2h; {DO_NOT_LOOK}")
 
 
 def test_an_answer_ends_the_hang_and_forgets_its_probe() -> None:
@@ -147,7 +147,7 @@ def test_what_is_told_of_a_full_file_system() -> None:
     assert told == Finding(
         subject="/x",
         status=Status.CRITICAL,
-        summary="97% used, 3 B free, 98% of inodes used (critical from 95% or from 95% of inodes)",
+        summary="97% used, 3 B free, 98% of inodes used (critical from 95% of space or inodes)",
         values={
             "used_percent": 97.0,
             "free_bytes": 3,
@@ -205,7 +205,7 @@ def test_what_is_told_of_a_hang() -> None:
     assert told == Finding(
         subject="/x",
         status=Status.CRITICAL,
-        summary=f"hangs: no answer within 5s; {DO_NOT_LOOK}",
+        summary=f"no answer within 5s; {DO_NOT_LOOK}",
         commands=(
             look("grep -F /x /proc/mounts | cat -v"),
             look("ps -eo stat,pid,wchan:32,comm | grep ^D"),
@@ -214,7 +214,7 @@ def test_what_is_told_of_a_hang() -> None:
     )
     stuck = PathAnswer(hung=True, stuck=StuckProcess(17, 2, "b"))
     assert path_finding(on(stuck), PathState(hangs_since=START), RULES).summary == (
-        f"still hangs, since 0s (probe 17 is stuck; no other is sent); {DO_NOT_LOOK}"
+        f"no answer for 0s (probe 17 is stuck; no other is sent); {DO_NOT_LOOK}"
     )
 
 

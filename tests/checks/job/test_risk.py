@@ -51,5 +51,5 @@ def test_a_folder_that_cannot_be_read_is_told_beside_the_death(tmp_path: Path) -
     watch = Watch(check(checkpoints=CheckpointPlace(path=FilePath(tmp_path / "none"))))
     watch.look(job())
     said = watch.look(ends=[ended()]).summary
-    assert said.startswith("failed; not running and nothing is queued: job 10 FAILED")
+    assert said.startswith("job 10 FAILED")
     assert "; work at risk is not known: " in said
