@@ -49,7 +49,7 @@ LOST = "gpu-013"
 LAST_WORDS = ("1 of 4 trainings does not run", "3 of 3 advance", "/scratch: 87.4% used",
               "62 of 64 nodes can work")  # fmt: skip
 DEATH = (
-    "job 48213 ended because one of its nodes failed (NODE_FAIL), one of gpu-[001-016] at 07:54 UTC "
+    "job 48213 ended because one of its nodes failed (NODE_FAIL) among gpu-[001-016] at 07:54 UTC "
     "after running for 11h 20m; not running and nothing is queued (alice, 128 GPUs on 16 nodes); "
     "9m of work since checkpoint step_81200 at risk"
 )

@@ -153,8 +153,8 @@ def _guide_plugin(name: str, program: str, said: str, status: Status) -> Guidanc
         todo=f"Mend what it names. Unclear? Ask whoever wrote {visible(program)}. `sentinel check` below runs"
         " it again."
         if status is not Status.UNKNOWN
-        else f"Your site's own program {visible(program)} has to be mended: ask whoever wrote it. `sentinel"
-        " check` below runs it again.",
+        else f"Ask whoever wrote your site's own program {visible(program)} to mend it. `sentinel check`"
+        " below runs it again.",
         ask=f"look at what the check {visible(name)} reports: {shortened(said, 200)}",
     )
 

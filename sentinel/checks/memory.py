@@ -297,10 +297,10 @@ def note_kills(finding: Finding, now: KillCount | None, before: Any) -> Finding:
         ),
         guidance=Guidance(
             impact="What was killed does not come back; the job that it was part of may hang or end.",
-            todo="`dmesg` below names them. `Memory cgroup out of memory`: a job reached its own limit"
-            " (--mem); otherwise the memory of the whole node was used up. If one was your job's, ask"
-            " for more memory or use less, and submit the job again if it ended. Administrators: if one was a"
-            " service of the node, start it again.",
+            todo="`dmesg` below names them. If it says `Memory cgroup out of memory`, a job reached its"
+            " own limit (--mem); otherwise the memory of the whole node was used up. If a process was your"
+            " job's, ask for more memory or use less, and submit the job again if it ended. Administrators:"
+            " if a process was a service of the node, start it again.",
             ask=f"say which processes the kernel killed on {finding.subject} because memory ran out",
         ),
     )

@@ -21,7 +21,7 @@ _DRAIN = drain_node()
 REMEDIES: Mapping[str, tuple[str, str]] = {
     "fan": (
         "The node gets hotter under load, slows down, and may switch itself off.",
-        f"Administrators: have the fan looked at. If the temperatures below rise, {DRAIN_STEP}.",
+        f"Administrators: have the fan looked at. If the temperatures (`ipmitool` below) rise, {DRAIN_STEP}.",
     ),
     "temp": (
         "The node slows down, and switches itself off if it gets hotter: its jobs end then.",

@@ -159,7 +159,7 @@ def avoid_node(node: str, *, hangs: bool = True) -> str:
         return f"Submit jobs with `sbatch --exclude={node}`."
     return (
         f"If your job on {node} hangs: cancel it (`scancel JOB`), and submit it again with"
-        f" `sbatch --exclude={node}`. Submit new jobs with it, too."
+        f" `sbatch --exclude={node}`. Use --exclude for new jobs too."
     )
 
 

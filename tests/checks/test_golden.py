@@ -378,7 +378,7 @@ TROUBLES: dict[str, Callable[[Path], Report]] = {
     "fs stale handle": lambda _: of_fs(PathAnswer(error="Stale file handle")),
     "fs full on a node": lambda _: of_node("/tmp", replace(HALF, available=10**9)),
     "fs hangs on a node": lambda _: of_node(
-        "/scratch", Unread(kind="hung", why="statfs did not answer")
+        "/scratch", Unread(kind="hung", why="no answer within 5 s; it was ended")
     ),
     "gpu fell off the bus": lambda _: of_gpu(
         lambda world: world.nodes["n1"].xid(79, text=OFF_THE_BUS)

@@ -27,7 +27,7 @@ def guide_hang(path: str, node: str = "") -> Guidance:
     return Guidance(
         impact=f"Programs that read or write there stand still until it answers; {jobs}.",
         todo="Do not use it meanwhile. `grep` below shows how it is mounted, `ps` which processes hang;"
-        " they do not touch it. Administrators: see whether its disk or file server answers; when it"
+        " neither command touches it. Administrators: see whether its disk or file server answers; when it"
         f" does, most processes go on by themselves. {OTHERS_NOT_CHECKED}",
         ask=f"look at {path}{where} and its file server: it does not answer",
         headline="HANGS",
@@ -45,7 +45,7 @@ def guide_refusal(path: str, why: str, node: str = "") -> Guidance:
             ask=f"look why {path}{where} does not exist",
         )
     return Guidance(
-        impact="Every read and write there fails until it is mounted well again.",
+        impact="Every read and write there fails until it is mounted again.",
         todo="Use another disk meanwhile. As root: unmount it and mount it again; programs that hold"
         f" files open there have to be started again. {OTHERS_NOT_CHECKED}",
         ask=f"unmount {path}{where} and mount it again: {why}",

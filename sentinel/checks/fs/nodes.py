@@ -156,7 +156,9 @@ def _unread_path_finding(node: str, subject: str, disk: Unread, path: str) -> Fi
     (explain_question).
     """
     if disk.kind in ("hung", "late"):
-        text = visible(f"{disk.why}; {DO_NOT_LOOK}")
+        why = disk.why.partition(";")[0]
+        why = why if why.startswith("no answer") else f"no answer ({why})"
+        text = visible(f"{why}; {DO_NOT_LOOK}")
         hang = NodeRemedy(guide_hang(visible(path), node), list_mount_commands(path, hung=True))
         return _make_node_finding(node, subject, Status.CRITICAL, text, hang)
     if disk.kind == "failed" and not explain_question(disk.why):

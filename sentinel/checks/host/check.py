@@ -250,7 +250,7 @@ class HostCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
                 yield (
                     part,
                     Status.WARNING,
-                    f"the kernel logged {rise} corrected errors; more than {self.corrected}",
+                    f"the kernel logged {rise} corrected errors; limit {self.corrected}",
                 )
 
     def _is_over(self, said: tuple[float, Status, str], now: float) -> bool:

@@ -78,8 +78,7 @@ def judge_memory(
         return (
             "memory",
             Status.WARNING,
-            f"{rise} corrected memory errors in {duration_text(now - track[0][0])}{which}; more "
-            f"than {most}",
+            f"{rise} corrected memory errors in {duration_text(now - track[0][0])}{which}; limit {most}",
         )
     return None
 

@@ -54,8 +54,8 @@ _REMEDIES: Mapping[str, tuple[str, str, LookingCommand]] = {
     "dcgm-log": (
         "It fills the disk of the node (`df` below shows what is left); then Slurm's daemon and jobs there"
         " fail.",
-        "Administrators: see what it repeats. Empty it at once where room is short (`truncate -s 0`). Then"
-        " let logrotate rotate it, and update DCGM or let it log less (`__DCGM_DBG_LVL=NONE`).",
+        "Administrators: see what the log repeats (`tail` below). If room is short, empty it at once (`truncate"
+        " -s 0`). Then let logrotate rotate it, and update DCGM or let it log less (`__DCGM_DBG_LVL=NONE`).",
         look("df -h /var/log; tail -n 20 /var/log/nv-hostengine.log | cat -v"),
     ),
     "tasks": (

@@ -118,7 +118,7 @@ def _list_details(idle: Sequence[JobAtLook]) -> Iterator[str]:
         yield f"and {len(idle) - MAX_SHOWN_JOBS} more jobs"
     job = visible(idle[0].job.job_id)
     yield (
-        "No such messages about a job: scontrol update JobId="
+        "To get no such messages about a job: scontrol update JobId="
         f"{job} Comment='sentinel: off', or --comment='sentinel: off' when you submit it"
     )
 

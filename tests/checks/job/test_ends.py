@@ -52,7 +52,7 @@ from tests.kinds import looks
         ),
         (
             ended(state="NODE_FAIL"),
-            f"one of its nodes failed (NODE_FAIL), one of node-[0-3] {clock_text(NOW - 300, NOW)}",
+            f"one of its nodes failed (NODE_FAIL) among node-[0-3] {clock_text(NOW - 300, NOW)}",
         ),
         (ended(state="PREEMPTED"), "was preempted on node-"),
         (ended(state="BOOT_FAIL"), "did not boot (BOOT_FAIL)"),
