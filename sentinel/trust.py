@@ -9,7 +9,6 @@ import errno
 import grp
 import os
 import pwd
-import shlex
 import stat
 import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -19,6 +18,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from sentinel.core.errors import SentinelError
+from sentinel.core.guidance import quote_command
 from sentinel.core.text import visible
 from sentinel.homes import get_user_name
 from sentinel.proc.mounts import read_mounts
@@ -53,8 +53,12 @@ class TrustFault(Struct, frozen=True):
     @property
     def text(self) -> str:
         """All of it for people, in one line."""
-        mend = f" ({self.remedy} {shlex.quote(visible(self.path))})" if self.remedy else ""
-        return f"{visible(self.path)} {self.why}{mend}"
+        return f"{visible(self.path)} {self.why}{f' ({self.mend})' if self.mend else ''}"
+
+    @property
+    def mend(self) -> str:
+        """The command that mends it, for a shell."""
+        return quote_command(*self.remedy.split(), self.path) if self.remedy else ""
 
 
 class SiteTrust(Struct, frozen=True):
@@ -344,7 +348,7 @@ def format_sudo_command(uid: int, *options: str) -> str:
     state = os.environ.get("XDG_STATE_HOME")
     words = ["sudo"] if uid == 0 else ["sudo", "-H", "-u", get_user_name(uid)]
     words += ["env", f"XDG_STATE_HOME={state}"] if state and not options else []
-    return visible(shlex.join([*words, "sentinel", *sys.argv[1:], *options]))
+    return quote_command(*words, "sentinel", *sys.argv[1:], *options)
 
 
 def _split_path_steps(path: str) -> list[str]:

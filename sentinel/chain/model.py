@@ -1,11 +1,11 @@
 """The settings of an installed chain, and its links as the queue shows them."""
 
-from shlex import join
 from typing import Literal
 
 from msgspec import Struct, field
 
 from sentinel.core.errors import Invalid
+from sentinel.core.guidance import quote_command
 from sentinel.slurm.job_states import JOB_STATES, Phase, state_phase
 from sentinel.slurm.pending_reasons import explain_job_reason, explain_reason
 
@@ -58,14 +58,12 @@ class Chain(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         """Whether the links are Slurm jobs that submit one another."""
         return self.mode in ("chain", "relay")
 
-    def command_words(self, verb: str) -> tuple[str, ...]:
+    def command_line(self, verb: str) -> str:
         """The command for the user to type, e.g. `sentinel cron status`, with the configuration
         file of this chain."""
-        return ("sentinel", "cron", verb, *(("-c", self.config) if self.config else ()))
-
-    def command_line(self, verb: str) -> str:
-        """The same for a shell."""
-        return join(self.command_words(verb))
+        return quote_command(
+            "sentinel", "cron", verb, *(("-c", self.config) if self.config else ())
+        )
 
     def slot_at(self, now: float) -> int:
         """The slot of this moment (epoch seconds)."""

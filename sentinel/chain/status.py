@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -23,6 +22,7 @@ from sentinel.chain.model import Chain, ChainLink
 from sentinel.chain.proofs import describe_problems, read_proofs
 from sentinel.chain.queue import ChainQueue
 from sentinel.core.errors import CannotTell, SentinelError
+from sentinel.core.guidance import quote_command
 from sentinel.core.text import visible
 from sentinel.core.values import duration_text
 from sentinel.slurm.client import SlurmClient
@@ -131,7 +131,7 @@ def _find_silent_job(
         return []
     return [
         f"the job that was due {_date_text(due)} made no pass and left no word: do compute nodes see "
-        f"{visible(folder)}? Try: srun ls -d {visible(shlex.quote(folder))}; if not, put the file "
+        f"{visible(folder)}? Try: {quote_command('srun', 'ls', '-d', folder)}; if not, put the file "
         "and its `state:` on a file system that they see"
     ]
 

@@ -94,11 +94,15 @@ def _judge_links(chain: Chain, jobs: Sequence[Job], now: float) -> Finding:
         end = "the chain's other jobs go on" if others else _describe_last_end(jobs, now)
         text = f"the next job that runs sentinel is held and will not start: job {', '.join(held)}; {end}"
         owner = visible(next(job.user for job in waiting.values() if job.job_id in held))
-        who = look("squeue -j {} -o '%i %u %r' | cat -v", ",".join(held))
+        ids = ",".join(held)
         admin = any("JobHeldAdmin" in job.reason for job in waiting.values())
-        release = ActingCommand(owner=ADMINISTRATOR, argv=("scontrol", "release", ",".join(held)))
         return _broken_finding(
-            chain, text, Status.WARNING, (who,), (release,), "" if admin else owner
+            chain,
+            text,
+            Status.WARNING,
+            (look("squeue -j {} -o '%i %u %r' | cat -v", ids),),
+            (ActingCommand(owner=ADMINISTRATOR, argv=("scontrol", "release", ids)),),
+            "" if admin else owner,
         )
     if not waiting and chain.mode == "relay":
         return _broken_finding(
@@ -132,13 +136,18 @@ def _broken_finding(
     owner: str = "",
 ) -> Finding:
     """`acts` release the job; `owner`: who may do that, empty if only an administrator may."""
-    ensure = ActingCommand(owner=ADMINISTRATOR, argv=chain.command_words("ensure"))
-    named = chain.config and look("sentinel cron status -c {}", chain.config)
+    named = ("-c", chain.config) if chain.config else ()
+    ensure = ActingCommand(owner=ADMINISTRATOR, argv=("sentinel", "cron", "ensure", *named))
     return Finding(
         subject="next jobs",
         status=status,
         summary=text,
-        commands=(*first, named or look("sentinel cron status")),
+        commands=(
+            *first,
+            look("sentinel cron status -c {}", chain.config)
+            if chain.config
+            else look("sentinel cron status"),
+        ),
         acts=(*acts, ensure),
         guidance=Guidance(
             impact="Nothing is watched and no alert comes until a job of sentinel runs again. Jobs of"

@@ -57,7 +57,7 @@ def suggest_script_commands(
     path: str, record: ScriptRecord, newest: SubmittedRun | None
 ) -> tuple[LookingCommand, ...]:
     """What shows the script, the log of its run, and where that ran."""
-    return (_show_head(path), *_show_run(record, newest))
+    return (look("head -n 20 {} | cat -v", path), *_show_run(record, newest))
 
 
 def _show_run(record: ScriptRecord, newest: SubmittedRun | None) -> Iterator[LookingCommand]:
@@ -89,17 +89,14 @@ def guide_refused(path: str, why: str, record: ScriptRecord | None, now: float) 
 
 def suggest_repair_commands(path: str, why: str) -> tuple[LookingCommand, ...]:
     """What shows a refused script. What is no regular file is not read: a pipe would hang."""
-    return (look("ls -ld {}", path), *((_show_head(path),) if find_chmod(why) else ()))
+    shown = look("ls -ld {}", path)
+    return (shown, look("head -n 20 {} | cat -v", path)) if find_chmod(why) else (shown,)
 
 
 def suggest_repair(path: str, why: str) -> tuple[ActingCommand, ...]:
     """The chmod that makes a refused script safe."""
     argv = (*find_chmod(why).split(), path)
     return (ActingCommand(owner=ADMINISTRATOR, argv=argv),) if argv[1:] else ()
-
-
-def _show_head(path: str) -> LookingCommand:
-    return look("head -n 20 {} | cat -v", path)
 
 
 def _describe_next(record: ScriptRecord | None, now: float) -> str:

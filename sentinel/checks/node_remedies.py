@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sentinel.core.cluster import Node
-from sentinel.core.guidance import Guidance, LookingCommand, look
+from sentinel.core.guidance import Guidance, LookingCommand, look, quote_command
 from sentinel.core.text import shortened, visible
 from sentinel.slurm.drain_reasons import KILL
 from sentinel.slurm.node_states import page_word
@@ -57,7 +57,7 @@ def guide_node(node: Node, text: str) -> Guidance:
     step = _UNKILLED_STEP if node.reason.startswith(KILL) else _DOWN_STEP if down else _OUT_STEP
     return Guidance(
         impact=f"{lost}No job starts on this node until it is back in service; other nodes go on.",
-        todo=step.format(name),
+        todo=step.format(quote_command(node.name)),
         ask=f"look at {name}: {shortened(text, 200)}",
         headline=page_word(node.state, node.flags).upper(),
     )

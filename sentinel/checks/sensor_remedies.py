@@ -92,11 +92,13 @@ def suggest_commands(
     """Commands to run next: the present readings of the BMC if heat is the problem, otherwise its
     log; and those of a drain, where one helps."""
     part = find_affected_part(name, text, status)
-    is_kept = part in ("power", "log", "minor")
-    drain = () if is_kept else list_drain_commands(node, f"{name}: {text}", is_bad=status.bad)
+    drains = status.bad and part not in ("power", "log", "minor")
+    drain = list_drain_commands(node, f"{name}: {text}", is_bad=drains)
     if not has_bmc:
         return look("sensors").on_node(node), *drain
-    if part not in ("fan", "temp"):
-        return look("sudo ipmitool sel elist last 20").on_node(node), *drain
-    heat = look("sudo ipmitool sdr type Fan"), look("sudo ipmitool sdr type Temperature")
-    return *(one.on_node(node) for one in heat), *drain
+    looks = (
+        (look("sudo ipmitool sdr type Fan"), look("sudo ipmitool sdr type Temperature"))
+        if part in ("fan", "temp")
+        else (look("sudo ipmitool sel elist last 20"),)
+    )
+    return *(one.on_node(node) for one in looks), *drain

@@ -11,7 +11,7 @@ from sentinel import proc
 from sentinel.checks.service_impacts import describe_service_impact
 from sentinel.core import hostlist
 from sentinel.core.errors import CannotTell, Invalid
-from sentinel.core.guidance import Guidance, look
+from sentinel.core.guidance import Guidance, look, quote_command
 from sentinel.core.long_lines import decode_lines
 from sentinel.core.model import Finding, Report, Status, covered
 from sentinel.core.node_answers import Answered
@@ -268,7 +268,7 @@ def _service_step(where: str, name: str, text: str) -> str:
         return "Compare the name in the check with `systemctl list-unit-files`."
     if text.startswith("runs"):
         return "`ps` below shows what it waits for; restart it if that does not end."
-    start = look("systemctl start {}", name).render()
+    start = quote_command("systemctl", "start", name)
     if text.startswith("is not running"):  # the unit may have another name than the process
         return (
             "`systemctl status` and `journalctl` below show why it ended. Mend that, then start it as"

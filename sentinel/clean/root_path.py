@@ -6,6 +6,7 @@ import os
 import stat
 from collections.abc import Sequence
 from contextlib import suppress
+from shlex import quote
 
 from sentinel.clean.removal_doubts import is_renamable_only
 
@@ -31,8 +32,9 @@ def open_root(steps: Sequence[str]) -> int:
             if os.getuid() == 0 and is_renamable_only(os.fstat(fd), os.fstat(below)):
                 os.close(below)
                 raise RemovalRefused(
-                    f"others may put another directory in the place of {reached}, whose files they "
-                    f"may not remove; `chmod +t {os.path.dirname(reached)}` lets only owners rename"
+                    f"others may put another directory in the place of {reached}, whose files they may"
+                    f" not remove; `chmod +t {quote(os.path.dirname(reached))}` lets only"
+                    " owners rename"
                 )
         except OSError as error:
             with suppress(OSError):

@@ -23,6 +23,7 @@ from sentinel.config.near_misses import did_you_mean
 from sentinel.config.problems import ConfigError
 from sentinel.config.starter import STARTER_COMMENTS, StarterTraining, free_name, training_checks
 from sentinel.core.errors import Invalid, SentinelError
+from sentinel.core.guidance import quote_command
 from sentinel.core.text import visible
 from sentinel.init import channel_setup, setup
 from sentinel.init.survey import survey_host
@@ -206,7 +207,7 @@ def add_mail(args: argparse.Namespace) -> int:
     mail = mails[0]
     after = insert_item(text, ("channels", mail.name, "to"), args.what)
     _write_config(path, after, [f"added channels.{mail.name}.to: {args.what}"])
-    print(f"try it with: sentinel notify test {visible(mail.name)}")
+    print(f"try it with: {quote_command('sentinel', 'notify', 'test', mail.name)}")
     return 0
 
 

@@ -10,6 +10,7 @@ from sentinel.alerting.observations import RunOutcome
 from sentinel.cli.state import OpenState
 from sentinel.config.settings import Settings
 from sentinel.core.errors import SentinelError
+from sentinel.core.guidance import quote_command
 from sentinel.core.model import CheckRun, get_worst_status
 from sentinel.core.ports import AuditLog
 from sentinel.core.settings import CheckConfig
@@ -70,5 +71,5 @@ def _describe_last_run(run: CheckRun, state: OpenState, *, waits: bool) -> str:
     said = "has told nobody yet" if waits else f"said {run.status.value}"
     return (
         f"sentinel: this is one look; the pass of {at}, which knows the looks before it, {said}:"
-        f" {visible(run.summary)} ({state.name_config(f'sentinel explain {visible(run.check)}')})"
+        f" {visible(run.summary)} ({state.name_config(quote_command('sentinel', 'explain', run.check))})"
     )

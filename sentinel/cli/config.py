@@ -3,7 +3,6 @@
 import argparse
 import json
 import os
-import shlex
 import sys
 import time
 from typing import Any
@@ -28,6 +27,7 @@ from sentinel.config.problems import ConfigError
 from sentinel.config.route_preview import preview_routes, unheard_previews
 from sentinel.config.starter import make_folder, starter_text, write_new
 from sentinel.core.errors import CannotTell
+from sentinel.core.guidance import quote_command
 from sentinel.core.text import visible
 from sentinel.user_files.identity import user_name
 from sentinel.wiring import app
@@ -121,8 +121,8 @@ def call_config_init(args: argparse.Namespace) -> int:
         )
     except OSError as error:
         return _print_failure(f"{file} cannot be written: {error.strerror}", EXIT_CANNOT_CREATE)
-    named = f" -c {shlex.quote(file)}" if args.file else ""
-    print(f"{file}: written; check it with: sentinel config check{named}")
+    named = ("-c", file) if args.file else ()
+    print(f"{file}: written; check it with:", quote_command("sentinel", "config", "check", *named))
     return 0
 
 

@@ -22,6 +22,7 @@ from sentinel.cli.gpu_lists import GPU_UUID_PATTERN
 from sentinel.cli.state import OpenState
 from sentinel.core.clock import SECOND
 from sentinel.core.errors import Invalid, SentinelError
+from sentinel.core.guidance import quote_command
 from sentinel.core.text import visible
 from sentinel.wiring import app
 
@@ -237,7 +238,8 @@ def call_forget(args: argparse.Namespace) -> int:
         is_gone = of.gpus.read_entry(subject) is None
     if not count:
         raise app.UsageError(
-            visible(f"{subject} has no such events; see: sentinel gpus show {subject}")
+            f"{visible(subject)} has no such events; see:"
+            f" {quote_command('sentinel', 'gpus', 'show', subject)}"
         )
     if args.json:
         print(json.dumps({"subject": subject, "forgotten": count, "gone": is_gone}))

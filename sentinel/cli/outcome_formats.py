@@ -143,10 +143,8 @@ def list_commands(finding: Finding) -> list[str]:
     if finding.status is Status.OK:
         return []
     acts = [f"$ {command.render()}" for command in finding.acts]
-    return [
-        *(f"$ {command.render()}" for command in finding.commands),
-        *(["to act on it:", *acts] if acts else []),
-    ]
+    looks = [f"$ {command.render()}" for command in finding.commands]
+    return [*looks, "to act on it:", *acts] if acts else looks
 
 
 _THRESHOLDS = {"used_percent": ("warn_percent", "critical_percent")}

@@ -3,7 +3,6 @@ version."""
 
 import argparse
 import os
-import shlex
 import sys
 from collections.abc import Callable
 from contextlib import closing
@@ -143,10 +142,9 @@ def _require_private_place(target: str) -> None:
     except OSError as error:
         raise CopyRefused(f"{target}: cannot be made: {error.strerror}") from error
     if fault:
-        remedy = f" ({fault.remedy} {shlex.quote(fault.path)})" if fault.remedy else ""
         raise CopyRefused(
-            f"{visible(target)}: others could read or replace a copy there: {visible(fault.path)} "
-            f"{fault.why}{remedy}; name a file in a directory of your own"
+            f"{visible(target)}: others could read or replace a copy there: {fault.text}; name a"
+            " file in a directory of your own"
         )
 
 

@@ -33,7 +33,7 @@ from sentinel.core.model import Notification, Receipt, Report
 from sentinel.core.ports import Context
 from sentinel.core.settings import ChannelCommon, CheckCommon, FilePath, Secret
 from sentinel.core.shown import Column
-from sentinel.core.text import shortened
+from sentinel.core.text import shortened, visible
 from sentinel.trust import (
     TrustFault,
     UntrustedFile,
@@ -331,10 +331,9 @@ def _find_member(cls: type, name: str) -> Any:
 
 def _refuse_distrusted(wrong: TrustFault | None, what: str) -> None:
     if wrong:
-        mend = f"; {wrong.remedy} {wrong.path}" if wrong.remedy else ""
         raise UntrustedFile(
-            f"{what} is not used: {wrong.path} {wrong.why}, and what runs here must be changed by "
-            f"nobody but {describe_trusted_users()}{mend}; or install it where that is so"
+            f"{what} is not used: {visible(wrong.path)} {wrong.why}, and what runs here must be changed by "
+            f"nobody but {describe_trusted_users()}{f'; {wrong.mend}' if wrong.mend else ''}; or install it where that is so"
         )
 
 

@@ -24,6 +24,7 @@ from sentinel.config.sources import (
 )
 from sentinel.config.wording import describe_given
 from sentinel.core.errors import Invalid
+from sentinel.core.guidance import quote_command
 from sentinel.core.patterns import SEARCH_TIMEOUT_S
 from sentinel.core.settings import ChannelConfig
 from sentinel.core.text import visible
@@ -242,9 +243,9 @@ def _tell_open_secrets(
     converter: SettingsConverter, open_path: str, tell: Callable[[int, Path, str], None]
 ) -> None:
     """Every secret that all users of this host can read; `open_path`: the file itself, where they can."""
-    remedy = (
-        f"a secret stands in a file that everybody can read; chmod 600 {open_path}, "
-        "or write {file: PATH} in its place"
+    remedy = open_path and (
+        f"a secret stands in a file that everybody can read; {quote_command('chmod', '600', open_path)},"
+        " or write {file: PATH} in its place"
     )
     for key, line in converter.exposed if open_path else ():
         tell(line, key, remedy)

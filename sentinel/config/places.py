@@ -3,7 +3,6 @@
 import errno
 import os
 from collections.abc import Mapping
-from shlex import quote
 
 from sentinel import trust
 from sentinel.core.errors import SentinelError
@@ -90,8 +89,7 @@ def _hidden_error(path: str, error: int) -> HiddenConfig:
 
 
 def _distrusted_error(path: str, wrong: trust.TrustFault) -> trust.UntrustedFile:
-    mend = f"{wrong.remedy} {quote(visible(wrong.path))}, or " if wrong.remedy else ""
     return trust.UntrustedFile(
         f"{visible(path)} is not used: {visible(wrong.path)} {wrong.why}, and what runs here must be "
-        f"changed by nobody but {trust.describe_trusted_users()}; {mend}name the file that you mean: -c FILE"
+        f"changed by nobody but {trust.describe_trusted_users()}; {f'{wrong.mend}, or ' if wrong.mend else ''}name the file that you mean: -c FILE"
     )

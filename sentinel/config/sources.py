@@ -11,6 +11,7 @@ from msgspec import Struct
 from sentinel.config.near_misses import did_you_mean
 from sentinel.config.nodes import ScalarNode, TableEntry, TableNode
 from sentinel.core.errors import Invalid
+from sentinel.core.guidance import quote_command
 from sentinel.core.lazy_pattern import lazy_pattern
 
 HOWS = ("credential", "env", "file")
@@ -103,7 +104,9 @@ def _read_secret_file(path: str, how: str) -> tuple[str, str]:
     except ValueError:
         raise Invalid(f"{path!r} is no possible file name", how) from None
     loose = how == "file" and is_open_to_everybody(path, mode)
-    return text, f"{path} can be read by everybody; chmod 600 {path}" if loose else ""
+    return text, (
+        f"{path} can be read by everybody; {quote_command('chmod', '600', path)}" if loose else ""
+    )
 
 
 def is_open_to_everybody(path: str, mode: int) -> bool:

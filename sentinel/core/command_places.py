@@ -117,6 +117,8 @@ def _find_place(words: Sequence[str], host: str, user: str, setup: str) -> tuple
 
 def _find_ssh_role(words: Sequence[str], node: str) -> str:
     """A user may log in to a node while a job of theirs runs there, at most sites."""
+    if words[0] == "[":
+        return _find_role(words, "")
     if words[0] in _SLURM_WORDS:
         return _AS_SELF
     if words[0] == "sudo":

@@ -37,6 +37,8 @@ NO_GUIDANCE = Guidance()
 
 OWNER_TEST = '[ "$(id -un)" = '
 """The beginning of a line that acts for one user alone."""
+REMOTE_SHELLS = frozenset({"ssh", "rsh"})
+"""They give their arguments, joined by blanks, to a shell on the other host."""
 ADMINISTRATOR = ""
 """The owner of a command that acts on the cluster. It names no file of a user."""
 
@@ -57,14 +59,18 @@ class ActingCommand(Struct, frozen=True, kw_only=True):
     note: str = ""  # A remark behind it.
 
     def __post_init__(self) -> None:
-        words = (self.argv, self.then)
-        if not all(isinstance(w, tuple) and all(isinstance(one, str) for one in w) for w in words):
+        if not all(
+            isinstance(words, tuple) and all(isinstance(one, str) for one in words)
+            for words in (self.argv, self.then)
+        ):
             raise TypeError("the words of a command are a tuple of strings")
 
     def render(self, before: str = "") -> str:
-        """The line for a shell. `before` is put before each program, as `env SLURM_CONF=… `."""
+        """The line for a shell. `before` is put before each program, as `env SLURM_CONF=… `; where it
+        leads to another shell, as `ssh west `, that gets all of it."""
         from shlex import quote  # few alerts have such a command
 
+        way, before = _split_way(before)
         steps = [f"{OWNER_TEST}{quote(self.owner)} ]"] if self.owner else []
         steps += [f"cd {quote(self.folder)}"] if self.folder else []
         words = before + " ".join(map(quote, self.argv))
@@ -76,7 +82,8 @@ class ActingCommand(Struct, frozen=True, kw_only=True):
             ]
             words += ' "$script"'
         then = [before + " ".join(map(quote, self.then))] if self.then else []
-        line = " && ".join([*steps, words, *then]) + (f"  # {self.note}" if self.note else "")
+        line = _give_shell(way, " && ".join([*steps, words, *then]))
+        line += f"  # {self.note}" if self.note else ""
         return line if line.isprintable() else _leave_out(self.argv[0])
 
 
@@ -88,19 +95,20 @@ class LookingCommand(Struct, frozen=True):
     filters: str = ""  # What reads its output, on the host of whoever pastes it, as ` | cat -v`.
 
     def render(self, before: str = "") -> str:
-        """The line for a shell. `before` is put before the program, as `env SLURM_CONF=… `."""
-        return self.line if self.line[:1] == "#" else f"{before}{self.line}{self.filters}"
+        """The line for a shell. `before` is put before it, as `ssh west env SLURM_CONF=… `."""
+        if self.line[:1] == "#":
+            return self.line
+        way, before = _split_way(before)
+        return f"{_give_shell(way, before + self.line)}{self.filters}"
 
     def on_node(self, node: str) -> "LookingCommand":
         """The same, run on a node by ssh (empty: here); its output is filtered here."""
         if not node or self.line[:1] == "#":
             return self
-        from shlex import join, quote  # few looks have a bad node
-
-        there = self.line if join(self.line.split(" ")) == self.line else quote(self.line)
-        asks = self.line.startswith("sudo ")  # for a password, maybe
-        way = look("ssh -t {}", node) if asks else look("ssh {}", node)
-        return way if way.line[:1] == "#" else LookingCommand(f"{way.line} {there}", self.filters)
+        # -t: sudo may ask for a password.
+        way = (look("ssh -t {}", node) if self.line[:5] == "sudo " else look("ssh {}", node)).line
+        there = way if way[:1] == "#" else _give_shell(f"{way} ", self.line)
+        return LookingCommand(there, self.filters)
 
 
 def look(text: str, *values: str) -> LookingCommand:
@@ -124,15 +132,36 @@ def show_end(log: str, own: bool) -> LookingCommand:
     return look("tail -n 50 {}", log) if own else look("tail -c 5000 {} | cat -v", log)
 
 
-def read_plain_command(text: str) -> LookingCommand | None:
-    """The command of a plugin that gives text. None if a shell would do more with it than run it."""
+def read_plain_command(given: LookingCommand | str) -> LookingCommand | None:
+    """The command of a plugin, which may be text. None if a shell would do more than run its words."""
     from shlex import join  # kinds of sentinel give no text
 
-    return LookingCommand(text) if text and join(text.split(" ")) == text else None
+    if isinstance(given, LookingCommand):
+        return given
+    return LookingCommand(given) if given and join(given.split(" ")) == given else None
+
+
+def quote_command(*argv: str) -> str:
+    """A command, or one word of it, within a sentence."""
+    return ActingCommand(owner=ADMINISTRATOR, argv=argv).render()
+
+
+def _split_way(before: str) -> tuple[str, str]:
+    """What leads to a shell on another host, if it does, and what is put before a program there."""
+    way, env, conf = before.partition("env SLURM_CONF=")
+    is_here = REMOTE_SHELLS.isdisjoint(word.rpartition("/")[2] for word in way.split())
+    return ("", before) if is_here else (way, f"{env}{conf}")
+
+
+def _give_shell(way: str, line: str) -> str:
+    """The line for the shell to which `way` leads: one word, unless each word of it is plain."""
+    from shlex import join, quote  # few looks have a bad node
+
+    return f"{way}{line if not way or join(line.split(' ')) == line else quote(line)}"
 
 
 def _leave_out(program: str) -> str:
-    return f"# {program} is left out: a name in it begins with - or does not print"
+    return f"# {visible(program)} is left out: a name in it begins with - or does not print"
 
 
 def name_config(command: str, config: str) -> str:
@@ -155,11 +184,12 @@ UNSEEN_IMPACT = (
 
 def avoid_node(node: str, *, hangs: bool = True) -> str:
     """The first step of users about a node that does harm to jobs; `hangs`: those there may hang."""
-    if not hangs:
-        return f"Submit jobs with `sbatch --exclude={node}`."
+    leave = quote_command("sbatch", f"--exclude={node}")
     return (
-        f"If your job on {node} hangs: cancel it (`scancel JOB`), and submit it again with"
-        f" `sbatch --exclude={node}`. Use --exclude for new jobs too."
+        f"Submit jobs with `{leave}`."
+        if not hangs
+        else f"If your job on {node} hangs: cancel it (`scancel JOB`), and submit it again with"
+        f" `{leave}`. Use --exclude for new jobs too."
     )
 
 
@@ -176,9 +206,6 @@ def drain_node(then: str = "") -> str:
 def list_drain_commands(node: str, reason: str, *, is_bad: bool) -> tuple[LookingCommand, ...]:
     """What shows the jobs of a node, and the preview of a drain; none where nothing bad was seen: a
     node is not drained because nobody could look at it."""
-    if not is_bad:
-        return ()
-    drain = look(
-        "sentinel nodes drain {} --reason {} --dry-run", node, shortened(visible(reason), 120)
-    )
-    return look("squeue -w {} | cat -v", node), drain
+    why = shortened(visible(reason), 120)
+    drain = look("sentinel nodes drain {} --reason {} --dry-run", node, why)
+    return (look("squeue -w {} | cat -v", node), drain) if is_bad else ()

@@ -125,16 +125,13 @@ class Finding(Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if not all(isinstance(one, ActingCommand) for one in self.acts):
             raise TypeError("commands that act are ActingCommands")
-        texts = [one for one in self.commands if isinstance(one, str)]
-        if texts and isinstance(self.commands, tuple):  # of a plugin
-            made = [
-                read_plain_command(one) if isinstance(one, str) else one for one in self.commands
-            ]
-            force_setattr(self, "commands", tuple(one for one in made if one))
-            told = (
-                f"to look closer: {visible(one)}" for one in texts if not read_plain_command(one)
+        if isinstance(self.commands, tuple) and any(isinstance(one, str) for one in self.commands):
+            texts = [str(one) for one in self.commands if one and not read_plain_command(one)]
+            told = (self.details, *(f"to look closer: {visible(text)}" for text in texts))
+            force_setattr(self, "details", "\n".join(filter(None, told)))
+            force_setattr(
+                self, "commands", tuple(filter(None, map(read_plain_command, self.commands)))
             )
-            force_setattr(self, "details", "\n".join(filter(None, (self.details, *told))))
 
     def samples(self, names: Iterable[str]) -> "tuple[Sample, ...]":
         """The values of these names that are numbers, for the history."""

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Iterable
 
 from sentinel.core.errors import ChannelError
+from sentinel.core.guidance import quote_command
 from sentinel.core.settings import ChannelConfig
 from sentinel.core.text import visible
 from sentinel.doctor import DoctorItem, make_failure_item, make_ok_item, make_unknown_item
@@ -16,7 +17,10 @@ async def check_channels(channels: Iterable[ChannelConfig]) -> AsyncIterator[Doc
     """Channels that can be tried without a message (`check_channels`); others say how to test them."""
     for channel in channels:
         name = f"channel {channel.name}"
-        command, untried = f"sentinel notify test {channel.name}", f"{channel.kind}, not tried"
+        command, untried = (
+            quote_command("sentinel", "notify", "test", channel.name),
+            f"{channel.kind}, not tried",
+        )
         try:
             answer = await asyncio.wait_for(channel.plugin.reach(), CHANNEL_TIMEOUT_S)
             yield (

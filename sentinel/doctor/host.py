@@ -1,7 +1,6 @@
 """The host: state directory, time, and the tools that some checks need."""
 
 import os
-import shlex
 import sys
 from collections.abc import Iterator
 from datetime import datetime, tzinfo
@@ -11,6 +10,7 @@ from shutil import which
 
 from sentinel import proc
 from sentinel.core.errors import CannotTell
+from sentinel.core.guidance import quote_command
 from sentinel.core.long_lines import decode_lines
 from sentinel.core.text import visible
 from sentinel.doctor import (
@@ -127,11 +127,11 @@ def check_bytecode(package: str) -> Iterator[DoctorItem]:
         return
     if os.path.exists(cache_from_source(os.path.join(package, "__init__.py"))):
         return
-    folder = shlex.quote(os.path.dirname(package))
     yield make_warning_item(
         "bytecode",
         f"{visible(package)} is not compiled: every start compiles it, which takes most of a second",
-        f"once, as its owner: {shlex.quote(sys.executable)} -m compileall -q {folder}",
+        "once, as its owner: "
+        + quote_command(sys.executable, "-m", "compileall", "-q", os.path.dirname(package)),
     )
 
 

@@ -218,8 +218,12 @@ def _judge_channel(
         return Finding(subject=subject, status=Status.OK, summary="retrying")
     since = f" (for {duration_text(age)})" if age >= 1 else ""
     summary = visible(trouble.text) + since
-    command = look("sentinel notify test {}", name)
-    return Finding(subject=subject, status=Status.WARNING, summary=summary, commands=(command,))
+    return Finding(
+        subject=subject,
+        status=Status.WARNING,
+        summary=summary,
+        commands=(look("sentinel notify test {}", name),),
+    )
 
 
 HOUSEKEEPING_KEY = "sentinel/housekeeping"

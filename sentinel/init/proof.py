@@ -14,6 +14,7 @@ from sentinel.clock import SystemClock
 from sentinel.config.route_preview import preview_routes, unheard_previews
 from sentinel.core.due import describe_pace, get_interval_s
 from sentinel.core.errors import CannotTell, SentinelError
+from sentinel.core.guidance import quote_command
 from sentinel.core.model import Status
 from sentinel.core.text import shortened, visible
 from sentinel.core.values import duration_text
@@ -139,7 +140,10 @@ def _find_owner_gaps(settings: Settings) -> Iterator[CoverageGap]:
         name = user_name(owner)
         yield CoverageGap(
             f"this is what you see; {name}, to whom {visible(state)} belongs, may see less",
-            f"runuser -u {name} -- sentinel config check --proof -c {visible(settings.path)}",
+            quote_command(
+                *("runuser", "-u", name, "--", "sentinel"),
+                *("config", "check", "--proof", "-c", settings.path),
+            ),
         )
 
 

@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from sentinel import proc
 from sentinel.core.errors import CannotAsk, CannotTell
+from sentinel.core.guidance import REMOTE_SHELLS
 from sentinel.core.lazy_pattern import lazy_pattern
 from sentinel.core.text import visible
 from sentinel.core.values import duration_text
@@ -90,7 +91,6 @@ ELSEWHERE = (
     *(f"SLURM_{name}" for name in ["CLUSTERS", "DEBUG_FLAGS", "JSON", "YAML"]),
 )
 
-_REMOTE_SHELLS = frozenset({"ssh", "rsh"})
 _NOT_THERE = 127
 
 # All users of a host can read the arguments of a process while it runs, and nobody else's
@@ -286,6 +286,6 @@ def build_argv(argv: Sequence[str], prefix: Sequence[str], conf: str = "") -> li
     unset = [word for name in ELSEWHERE for word in ("-u", name)]
     settings = {**SETTINGS, **({"SLURM_CONF": conf} if conf else {})}
     there = ["/usr/bin/env", *unset, *(f"{k}={v}" for k, v in settings.items()), *argv]
-    if any(os.path.basename(word) in _REMOTE_SHELLS for word in prefix):
+    if any(os.path.basename(word) in REMOTE_SHELLS for word in prefix):
         there = [shlex.quote(word) for word in there]
     return [*prefix, *there]

@@ -33,8 +33,8 @@ class JobState(Struct, frozen=True):
     `words`: how a message says that a job ended in this state. Empty if it is no end. `is_death`:
     the owner cannot have planned this end, so it is reported at once. `may_resubmit`: the same job
     may succeed if it is submitted again. `first_step`: what to do first, with `{owner}` for the
-    user whose job it was, `{node}` for the node that failed, and `{find_node}` for the command that
-    names it. Empty if this depends on the job's log.
+    user whose job it was, `{exclude}` for what leaves out the node that failed, and `{find_node}`
+    for the command that names it. Empty if this depends on the job's log.
     """
 
     phase: Phase
@@ -91,7 +91,7 @@ JOB_STATES: dict[str, JobState] = {
         True,
         True,
         first_step="{owner} submits it again, from its last checkpoint. Slurm keeps jobs off the failed node"
-        " while it is down{find_node}; if it is back already, exclude it (`sbatch --exclude={node}`).",
+        " while it is down{find_node}; if it is back already, exclude it (`{exclude}`).",
     ),
     "OUT_OF_MEMORY": JobState(
         Phase.OVER,

@@ -109,13 +109,14 @@ def resubmit_argv(job: Submission, without: str = "", wait: str = "") -> tuple[s
 
 def resubmit_command(job: Submission, without: str = "", wait: str = "") -> ActingCommand | None:
     """The same command for the shell of the job's user; if Slurm does not have the script's path, with
-    the command that fetches the script. None if there is none."""
+    the command that fetches the script. None if there is none, or a name in it does not print: nobody is
+    to end a job of which no line is left that submits it again."""
     words, note, script_of = resubmit_argv(job, without, wait), "", ""
     if not words and job.bare and job.command:
         words, note = resubmit_argv(replace(job, bare=False), without, wait), _ADD
     elif not words and job.id.isdigit():
         words, script_of = ("sbatch", *job.options, *_kept_options(job, without, wait)), job.id
-    if not words or not job.user:
+    if not words or not job.user or not "".join((*words, job.workdir, job.user)).isprintable():
         return None
     return ActingCommand(
         owner=job.user, argv=tuple(words), folder=job.workdir, script_of=script_of, note=note

@@ -2,6 +2,7 @@
 
 import os
 import pwd
+import shlex
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -12,11 +13,13 @@ from typing import Any
 import pytest
 
 from sentinel.checks.log.resume_commands import list_resume_commands
-from sentinel.core.cluster import Job, Submission
+from sentinel.core.cluster import Submission
 from sentinel.core.command_places import group_by_place
-from sentinel.core.guidance import ADMINISTRATOR, ActingCommand
+from sentinel.core.guidance import ADMINISTRATOR, ActingCommand, quote_command
 from sentinel.core.model import Finding, Status
+from sentinel.slurm.submission import resubmit_command
 from sentinel.testing import job
+from sentinel.trust import TrustFault
 from tests.slurm.test_submission import resubmit_shell
 
 OWNER = pwd.getpwnam("nobody")
@@ -40,6 +43,8 @@ class Desk:
             (self.tools / name).write_text(STAND_IN.format(name=name, told=self.told))
             (self.tools / name).chmod(0o755)
             self._lay(name, f"#!/bin/sh\necho hostile {name} >>{self.told}\n")
+        (self.tools / "ssh").write_text('#!/bin/sh\n[ "$1" = west ] && shift && exec sh -c "$*"\n')
+        (self.tools / "ssh").chmod(0o755)
         self._lay("run.sh", f"#!/bin/sh\necho hostile script >>{self.told}\n")
         for name in ("again-7.sh", "script", "-"):
             (self.home / name).symlink_to(self.victim)
@@ -71,32 +76,32 @@ def desk() -> Iterator[Desk]:
     rmtree(folder)
 
 
-def lines_of_a_user(desk: Desk) -> list[str]:
+def lines_of_a_user(desk: Desk, before: str = "") -> list[str]:
     """All that act in a user's name: submitted again, by a path, of Slurm's text, with what is not
     known; excluded, ended, told to save."""
     how = desk.submission(command=f"{desk.home}/run.sh")
     mine = job(id="7", job_id="7", array_id="7", user=OWNER.pw_name)
     waits = job(id="8", job_id="8", array_id="8", user=OWNER.pw_name, state="PENDING", nodes="")
     signal = ActingCommand(owner=OWNER.pw_name, argv=("scancel", "--signal=USR1", "7"))
-    return [
-        resubmit_shell(how),
-        resubmit_shell(desk.submission(command="")),
-        resubmit_shell(desk.submission(bare=True, command=f"{desk.home}/run.sh")),
-        *_resume(mine, how, ()),
-        *_resume(mine, how, (waits,)),
-        signal.render(),
+    again = [
+        resubmit_command(how),
+        resubmit_command(desk.submission(command="")),
+        resubmit_command(desk.submission(bare=True, command=f"{desk.home}/run.sh")),
+        *list_resume_commands(mine, "node-0", how, ()),
+        *list_resume_commands(mine, "node-0", how, (waits,)),
+        signal,
     ]
-
-
-def _resume(of: Job, how: Submission, waiting: tuple[Job, ...]) -> tuple[str, ...]:
-    return tuple(one.render() for one in list_resume_commands(of, "node-0", how, waiting))
+    return [one.render(before) for one in again if one]
 
 
 @pytest.mark.root
-def test_pasted_by_root_nothing_of_a_user_runs(desk: Desk) -> None:
-    """Neither script nor Slurm's command; the user's own shell does what the line says."""
-    lines = lines_of_a_user(desk)
+@pytest.mark.parametrize("before", ["", "ssh west ", "/usr/bin/ssh west env SLURM_CONF=/c "])
+def test_pasted_by_root_nothing_of_a_user_runs(desk: Desk, before: str) -> None:
+    """Neither script nor Slurm's command; the user's own shell does what the line says. That of
+    another cluster too: it reads all of the line once more."""
+    lines = lines_of_a_user(desk, before.replace("/usr/bin", str(desk.tools)))
     assert len(lines) == 8
+    assert all(("env SLURM_CONF=/c s" in line) is ("/c" in before) for line in lines)
     for line in lines:
         assert desk.paste(line, 0) == [], line
         ran = desk.paste(line, OWNER.pw_uid)
@@ -129,6 +134,41 @@ def test_no_name_of_a_user_ends_the_test_of_who_pastes(desk: Desk) -> None:
 
 
 @pytest.mark.root
+@pytest.mark.parametrize("before", ["", "ssh west "])
+def test_no_path_of_a_user_is_read_as_more_than_a_word(desk: Desk, before: str) -> None:
+    """A folder, a script's name and what it is given; a name that does not print makes no line, and
+    then nothing is left that only ends the job."""
+    for name in ("a'; scancel 1; '", "$(scancel 1)", "`scancel 1`", 'x" && scancel 1 "', "-rf"):
+        folder = desk.home / name
+        folder.mkdir()
+        how = desk.submission(workdir=str(folder), command=f"{folder}/run.sh", options=(name,))
+        again = resubmit_command(how)
+        assert again
+        assert desk.paste(again.render(before), 0) == []
+        ran = desk.paste(again.render(before), OWNER.pw_uid)
+        programs = [one.split()[0] for one in ran if not one.startswith("#")]
+        assert programs in (["sbatch"], ["scontrol", "sbatch"]), name
+    mine = job(id="7", job_id="7", array_id="7", user=OWNER.pw_name)
+    odd = desk.submission(workdir="/a\nscancel 1")
+    assert resubmit_command(odd) is None
+    assert list_resume_commands(mine, "node-0", odd, ()) == ()
+    left = ActingCommand(owner=ADMINISTRATOR, argv=("chmod", "g-w", "/a\nscancel 1")).render(before)
+    assert left == "# chmod is left out: a name in it begins with - or does not print"
+    assert desk.paste(left, 0) == []
+
+
+@pytest.mark.root
+def test_what_takes_a_right_away_names_one_file(desk: Desk) -> None:
+    """Whatever somebody who may write there has called it. Root reads this line."""
+    for name in ("x; scancel 1", "$(scancel 1).py", "a b"):
+        mend = TrustFault(f"/plugins/{name}", "may be written by everybody", "scontrol go-w").mend
+        assert desk.paste(mend, 0) == [f"scontrol go-w /plugins/{name}"]
+    assert TrustFault("/x", "may be written by its group", "chmod g-w").text == (
+        "/x may be written by its group (chmod g-w /x)"
+    )
+
+
+@pytest.mark.root
 def test_a_command_of_an_administrator_runs(desk: Desk) -> None:
     """It names no file of a user."""
     argv = ("scontrol", "update", "NodeName=n1", "Reason=a $(b)")
@@ -154,7 +194,15 @@ def test_the_place_says_as_whom() -> None:
 def test_each_program_asks_the_cluster_that_is_meant() -> None:
     """What is put before the line would reach the test of the user alone."""
     command = ActingCommand(owner="alice", argv=("sbatch", "-N1"), folder="/w", script_of="7")
-    assert command.render("env SLURM_CONF=/c ") == (
+    line = command.render("env SLURM_CONF=/c ")
+    assert line == (
         '[ "$(id -un)" = alice ] && cd /w && script=$(mktemp) && env SLURM_CONF=/c scontrol write'
         ' batch_script 7 - >"$script" && env SLURM_CONF=/c sbatch -N1 "$script"'
+    )
+    assert command.render("ssh west env SLURM_CONF=/c ") == f"ssh west {shlex.quote(line)}"
+    assert command.render("kubectl exec pod -- ").count("&& kubectl exec pod -- s") == 2
+    there = quote_command("scancel", "7")
+    assert (there, group_by_place([f"ssh west {shlex.quote(line)}"])[0][0]) == (
+        "scancel 7",
+        "on a login node, as alice",
     )

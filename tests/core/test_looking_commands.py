@@ -57,7 +57,7 @@ def _templates() -> list[str]:
         for _, call, name in _calls()
         if name == "look" and isinstance(call.args[0], ast.Constant)
     }
-    return sorted(map(str, texts))
+    return sorted(str(text) for text in texts if not str(text).startswith("ssh "))
 
 
 TEMPLATES = _templates()
@@ -79,11 +79,12 @@ class Tools:
             (self.cwd / name).write_text("#!/bin/sh\n")
             (self.cwd / name).chmod(0o755)
         first = {run[0] for text in TEMPLATES for run in _programs(text, "")}
-        for name in {*first, "fuser", "ipmitool", "touch"} - {"cd"}:
+        for name in {*first, "ssh", "touch"} - {"cd"}:
             text = STAND_IN.format(name=name, told=shlex.quote(str(self.told)))
             (self.bin / name).write_text(text + SSH * (name == "ssh"))
             (self.bin / name).chmod(0o755)
         (self.bin / "sh").symlink_to("/bin/sh")
+        (self.bin / "env").symlink_to("/usr/bin/env")
 
     def paste(self, line: str, shell: str) -> list[list[str]]:
         """What ran, in the order of the alphabet: the parts of a pipe run at the same time."""
@@ -159,7 +160,10 @@ def test_pasted_by_root_only_the_programs_of_the_text_run(tools: Tools, text: st
         else:
             assert ran == wanted
         there = tools.paste(command.on_node("n1").render(), shell)
-        assert [run for run in there if run[0] != "ssh"] == [run for run in ran if run[0] != "ssh"]
+        assert [run for run in there if run[0] != "ssh"] == ran
+        far = tools.paste(command.render("ssh n1 env SLURM_CONF=/c "), shell)
+        if not text.startswith("cd "):  # env starts no builtin
+            assert [run for run in far if run[0] != "ssh"] == ran
 
 
 @pytest.mark.root
@@ -187,6 +191,61 @@ def test_what_would_be_an_option_or_another_name_makes_no_command(tools: Tools, 
         assert tools.paste(said, shell) == []
     assert group_by_place([said], "n1") == (("", (said,)),)
     assert look("ls -ld {}", "/a-rf").render() == "ls -ld /a-rf"
+
+
+SCRIPTS = {
+    *("chain/install", "chain/program_copies", "chain/script", "chain/timers", "core/guidance"),
+    *("core/settings", "actions/diag", "checks/diag/dispatch", "cli/node_tables", "cli/submit"),
+    *("init/survey", "nodes/frame", "nodes/script", "nodes/settings", "slurm/client"),
+    *("slurm/sbatch_words", "stacks/script", "clean/root_path"),
+}
+"""They write or read scripts for a machine, or show what was run: no message's commands. The program
+that removes files (clean) runs with Python's own modules alone."""
+
+
+def test_words_are_quoted_in_one_place() -> None:
+    """A module that quotes words itself makes a command of its own."""
+    using = {
+        str(path.relative_to(ROOT / "sentinel").with_suffix(""))
+        for path in (ROOT / "sentinel").rglob("*.py")
+        if "shlex" in path.read_text()
+    }
+    assert using == SCRIPTS
+
+
+def _is_command(span: str) -> bool:
+    """Whether something stands before the value, and is no key of the configuration."""
+    return bool(span.strip()) and span.split()[0][-1] != ":"
+
+
+def test_a_command_within_a_sentence_is_quoted_too() -> None:
+    """Between backticks no value stands as it is; a key of the configuration (`for: 2h`) may."""
+    bare = []
+    for path in (ROOT / "sentinel").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if not isinstance(node, ast.JoinedStr):
+                continue
+            span = ""  # what stands since an opening backtick
+            is_open = False
+            for part in node.values:
+                if isinstance(part, ast.Constant):
+                    *whole, last = str(part.value).split("`")
+                    is_open ^= len(whole) % 2 == 1
+                    span = last if whole else span + last
+                elif isinstance(part, ast.FormattedValue) and is_open and _is_command(span):
+                    bare.append((str(path.relative_to(ROOT)), ast.unparse(part.value)))
+    assert sorted(bare) == sorted(NAMED)
+
+
+NAMED = [
+    ("sentinel/checks/idle/findings.py", "number"),
+    ("sentinel/checks/idle/findings.py", "number"),
+    ("sentinel/checks/job/guidance.py", "number"),
+    ("sentinel/checks/job/guidance.py", "number"),
+    ("sentinel/checks/users.py", "what[0]"),
+    ("sentinel/clean/root_path.py", "quote(os.path.dirname(reached))"),
+]
+"""`number` was quoted before; `what` is a word of ours."""
 
 
 @pytest.mark.root
@@ -231,5 +290,4 @@ def test_text_of_a_plugin_is_a_command_if_a_shell_would_only_run_its_words() -> 
     assert found.details.splitlines() == [
         *("d", "to look closer: du /x | sort", "to look closer: tail $(x)"),
         r"to look closer: a\nb",
-        "to look closer: ",
     ]

@@ -6,7 +6,6 @@ cards.
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from shlex import quote
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -18,7 +17,7 @@ from sentinel.channels.format.facts import make_facts
 from sentinel.channels.format.moments import age_text, clock_text, moment_text, told_time
 from sentinel.channels.format.titles import card_title, short_word
 from sentinel.core.command_places import SETUP_PLACE, PlacedCommands, group_by_place
-from sentinel.core.guidance import UNSEEN_IMPACT, name_config
+from sentinel.core.guidance import UNSEEN_IMPACT, name_config, quote_command
 from sentinel.core.letters import WISH_REASON
 from sentinel.core.model import ACK_ALL, Notification, Status
 from sentinel.core.text import (
@@ -213,10 +212,11 @@ def message_tone(n: Notification) -> str:
 def _more_commands(n: Notification, over: bool) -> tuple[str, ...]:
     if not n.alert or n.reason == "test":
         return ()
-    name = quote(short_word(n.alert))
-    explain = f"sentinel explain {name}"
-    lines = (explain,) if over else (explain, f"sentinel alerts ack {name}")
-    return tuple(name_config(line, n.config) for line in lines)
+    verbs = (("explain",),) if over else (("explain",), ("alerts", "ack"))
+    return tuple(
+        name_config(quote_command("sentinel", *verb, short_word(n.alert)), n.config)
+        for verb in verbs
+    )
 
 
 SUBJECT = 180

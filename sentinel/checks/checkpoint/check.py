@@ -301,10 +301,8 @@ def _few_impact(complete: Any) -> str:
 
 def _suggest_commands(path: str, job: Job | None, status: Status) -> tuple[LookingCommand, ...]:
     newest = look("ls -ltq {} | head", path)
-    if status is not Status.CRITICAL:
-        return (newest,)
     log = [look("scontrol show job {} | grep StdOut | cat -v", job.job_id)] if job else []
-    return (newest, look("df -h {}", path), *log)
+    return (newest, look("df -h {}", path), *log) if status is Status.CRITICAL else (newest,)
 
 
 def _make_samples(subject: str, values: Mapping[str, Any]) -> tuple[Sample, ...]:

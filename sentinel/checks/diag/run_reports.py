@@ -119,20 +119,18 @@ def _guide_verdict(last: LastDiagVerdict, status: Status) -> Guidance:
 
 
 def _test_again(last: LastDiagVerdict) -> ActingCommand:
-    words = (
-        ("nodes", "test", last.node, "--test", last.test)
+    return ActingCommand(
+        owner=ADMINISTRATOR,
+        argv=("sentinel", "nodes", "test", last.node, "--test", last.test)
         if last.test
-        else ("diag", "run", last.node)
+        else ("sentinel", "diag", "run", last.node),
     )
-    return ActingCommand(owner=ADMINISTRATOR, argv=("sentinel", *words))
 
 
 def _suggest_diag_commands(last: LastDiagVerdict, status: Status) -> tuple[LookingCommand, ...]:
-    drain = list_drain_commands(last.node, f"test failed: {last.why}", is_bad=status.bad)
-    if last.test:
-        return drain
-    gpus = (look("sentinel gpus show {}", uuid) for uuid in last.gpus)
-    return (look("sentinel diag show {}", last.node), *gpus, *drain)
+    gpus = [look("sentinel gpus show {}", uuid) for uuid in last.gpus]
+    shown = [] if last.test else [look("sentinel diag show {}", last.node), *gpus]
+    return *shown, *list_drain_commands(last.node, f"test failed: {last.why}", is_bad=status.bad)
 
 
 def make_run_finding(run: DiagRun, now: Instant) -> Finding:

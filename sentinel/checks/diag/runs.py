@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.cluster import Job, JobEnd
+from sentinel.core.guidance import look
 from sentinel.nodes.node_waves import RETRY_DIVISOR
 from sentinel.slurm.job_states import state_meaning
 
@@ -68,7 +69,7 @@ def explain_lost_run(run: DiagRun, end_of: Callable[[str], JobEnd | None], now: 
     if since < QUEUE_GRACE_S or run.state:
         return ""
     if not run.job:
-        return f"its job never came into the queue; see: sentinel nodes list --history {run.node}"
+        return f"its job never came into the queue; see: {look('sentinel nodes list --history {}', run.node).render()}"
     end = end_of(run.job)
     if end is None:
         return "its job is gone and left no result"

@@ -144,7 +144,7 @@ def _guide_drained(
     want = "undrain" if clean else "look at"
     return Guidance(
         impact="The node takes no jobs until somebody undrains it; other nodes go on.",
-        todo=step or (f"Undrain it: `sentinel nodes undrain {name}`." if clean else unclear),
+        todo=step or (f"Undrain it: `{_make_undrain(sight).render()}`." if clean else unclear),
         ask=f"{want} {name}: drained, {shortened(verdict.replace(_SEE_BELOW, ''), 200)}",
         headline="DRAINED",
     )
@@ -328,17 +328,22 @@ def _list_log_lines(sight: NodeEvidence) -> list[str]:
 
 
 def _suggest_undrain_steps(sight: NodeEvidence, clean: bool) -> tuple[LookingCommand, ...]:
-    name = sight.node.name
-    history = look("sentinel nodes list --history {}", name)
-    if clean:
-        return (history,)
-    probe = look("sentinel nodes probe {}", name)
-    return probe, history, look("sentinel nodes undrain {} --dry-run", name)
+    history = look("sentinel nodes list --history {}", sight.node.name)
+    return (
+        (history,)
+        if clean
+        else (
+            look("sentinel nodes probe {}", sight.node.name),
+            history,
+            look("sentinel nodes undrain {} --dry-run", sight.node.name),
+        )
+    )
 
 
 def _make_undrain(sight: NodeEvidence) -> ActingCommand:
-    argv = ("sentinel", "nodes", "undrain", visible(sight.node.name))
-    return ActingCommand(owner=ADMINISTRATOR, argv=argv)
+    return ActingCommand(
+        owner=ADMINISTRATOR, argv=("sentinel", "nodes", "undrain", sight.node.name)
+    )
 
 
 def _is_only_completing(sight: NodeEvidence, item: ProofItem) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sentinel.checks.filesystems.limits import FileSystemUsage, SpaceLimits
-from sentinel.core.guidance import Guidance, LookingCommand, look
+from sentinel.core.guidance import Guidance, LookingCommand, look, quote_command
 from sentinel.core.model import Status
 from sentinel.core.mounts import LOCAL_DISK_TYPES
 
@@ -70,7 +70,7 @@ def guide_lost(path: str, node: str = "") -> Guidance:
         " fill.",
         todo="Do not write there until it is mounted again. As root: `ls` below lists what was written"
         " there meanwhile; nobody sees that once it is mounted, so move it to another disk. Then"
-        f" `mount {quote_word(path)}`; where `findmnt` prints nothing, /etc/fstab does not know it: ask"
+        f" `{quote_command('mount', path)}`; where `findmnt` prints nothing, /etc/fstab does not know it: ask"
         f" who mounts it. {OTHERS_NOT_CHECKED}",
         ask=f"mount {path}{where} again: it is not mounted. First move away what was written there since",
     )
@@ -118,8 +118,9 @@ def is_short_of_inodes(usage: FileSystemUsage, *limits: SpaceLimits) -> bool:
 
 def list_usage_commands(path: str, *, inodes: bool) -> tuple[LookingCommand, ...]:
     """Commands that show what is largest; where inodes run out, first what has most files."""
-    count = (look("du -x --inodes -d 1 {} | sort -n | tail | cat -v", path),) if inodes else ()
-    return *count, look("du -xah -d 1 {} | sort -h | tail | cat -v", path)
+    by_size = look("du -xah -d 1 {} | sort -h | tail | cat -v", path)
+    by_count = look("du -x --inodes -d 1 {} | sort -n | tail | cat -v", path)
+    return (by_count, by_size) if inodes else (by_size,)
 
 
 def list_lost_commands(path: str) -> tuple[LookingCommand, ...]:
@@ -132,10 +133,3 @@ def list_mount_commands(path: str, *, hung: bool) -> tuple[LookingCommand, ...]:
     system: ps does not read the command lines, which may hang with their processes."""
     mounts = look("grep -F {} /proc/mounts | cat -v", path)
     return (mounts, look("ps -eo stat,pid,wchan:32,comm | grep ^D")) if hung else (mounts,)
-
-
-def quote_word(text: str) -> str:
-    """The text as one word of a command for people."""
-    from shlex import quote  # the command is needed only for a faulty disk
-
-    return quote(text)

@@ -212,8 +212,11 @@ def _suggest_mount(sight: PathObservation) -> tuple[ActingCommand, ...]:
     hung = bool(sight.answer and sight.answer.hung)
     if hung or not _is_silent(sight):
         return ()
-    argv, then = ("umount", "-l", sight.path), ("mount", sight.path)
-    return (ActingCommand(owner=ADMINISTRATOR, argv=argv, then=then),)
+    return (
+        ActingCommand(
+            owner=ADMINISTRATOR, argv=("umount", "-l", sight.path), then=("mount", sight.path)
+        ),
+    )
 
 
 def _may_be_walked(sight: PathObservation, usage: FileSystemUsage) -> bool:

@@ -100,7 +100,7 @@ def _node_path_finding(
     remedy = (
         _find_usage_remedy(node, path, usage, status, rules)
         if status.bad
-        else _read_only(node, path)
+        else NodeRemedy(guide_read_only(visible(path), node), list_mount_commands(path, hung=False))
     )
     if isinstance(mount, NodeMount) and mount.options & READ_ONLY_OPTIONS:
         status, summary = get_worst_status([status, rules.read_only]), f"{summary}; is read-only"
@@ -124,10 +124,6 @@ def _find_usage_remedy(
         visible(path), node, status=status, inodes=inodes, walked=walked, kind=usage.type
     )
     return NodeRemedy(guidance, looks)
-
-
-def _read_only(node: str, path: str) -> NodeRemedy:
-    return NodeRemedy(guide_read_only(visible(path), node), list_mount_commands(path, hung=False))
 
 
 def _make_node_finding(

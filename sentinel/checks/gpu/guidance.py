@@ -15,6 +15,7 @@ from sentinel.core.guidance import (
     drain_node,
     list_drain_commands,
     look,
+    quote_command,
 )
 from sentinel.core.model import Status, Value
 from sentinel.core.shown import GPU_PREFIX
@@ -90,7 +91,7 @@ def _impact(about: Said, text: str) -> str:
 def _first_step(about: Said, text: str) -> str:
     keep = avoid_node(about.node, hangs=not _HEAT.match(text))
     if then := _AFTER_DRAIN.get(_worst_advice(about)):
-        return f"{keep} {drain_node(then.format(about.node))}"
+        return f"{keep} {drain_node(then.format(quote_command(about.node)))}"
     if _HEAT.match(text):
         return f"{keep} {drain_node()} Then look at its fans and the air of the room."
     if not about.values:  # it is missing
@@ -122,16 +123,11 @@ def suggest_commands(
         return ()
     if not subject.startswith(GPU_PREFIX):
         table = look("nvidia-smi | cat -v").on_node(about.node)
-        step = _first_step(about, texts[0])
-        drain = (
-            list_drain_commands(about.node, texts[0], is_bad=status.bad)
-            if "nodes drain" in step
-            else ()
-        )
+        drains = status.bad and "nodes drain" in _first_step(about, texts[0])
+        drain = list_drain_commands(about.node, texts[0], is_bad=drains)
         return look("sentinel nodes probe --gpus {}", about.node), table, *drain
     shown = look("sentinel gpus show {}", subject), _look_command(subject, about, texts)
-    is_hot = bool(_HEAT.match(texts[0]))
-    if about.values and not is_hot and _worst_advice(about) not in _AFTER_DRAIN:
+    if about.values and not _HEAT.match(texts[0]) and _worst_advice(about) not in _AFTER_DRAIN:
         return shown
     fault = _name_fault(texts) if about.values else "GPU missing"
     return (*shown, *list_drain_commands(about.node, f"{fault}, {subject}", is_bad=status.bad))
@@ -144,10 +140,11 @@ def _look_command(subject: str, about: Said, texts: Sequence[str]) -> LookingCom
         return look("nvidia-smi -L").on_node(about.node)
     if any(_LOST in text for text in texts):
         return look("dmesg -T | grep -i xid").on_node(about.node)
-    if _HEAT.match(texts[0]):
-        heat = look("nvidia-smi -q -d TEMPERATURE,PERFORMANCE -i {} | cat -v", subject)
-        return heat.on_node(about.node)
-    return look("nvidia-smi -q -i {} | cat -v", subject).on_node(about.node)
+    return (
+        look("nvidia-smi -q -d TEMPERATURE,PERFORMANCE -i {} | cat -v", subject)
+        if _HEAT.match(texts[0])
+        else look("nvidia-smi -q -i {} | cat -v", subject)
+    ).on_node(about.node)
 
 
 def _name_fault(texts: Sequence[str]) -> str:

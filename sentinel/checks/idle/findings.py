@@ -11,7 +11,7 @@ from sentinel.checks.idle.node_use import NodeUse
 from sentinel.checks.wishes import is_owner_muted
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.cluster import Job
-from sentinel.core.guidance import Guidance, LookingCommand, look
+from sentinel.core.guidance import Guidance, LookingCommand, look, quote_command
 from sentinel.core.hostlist import fold_for_people
 from sentinel.core.model import Finding, Status
 from sentinel.core.text import shortened, visible
@@ -116,7 +116,7 @@ def _list_details(idle: Sequence[JobAtLook]) -> Iterator[str]:
         )
     if len(idle) > MAX_SHOWN_JOBS:
         yield f"and {len(idle) - MAX_SHOWN_JOBS} more jobs"
-    job = visible(idle[0].job.job_id)
+    job = quote_command(idle[0].job.job_id)
     yield (
         "To get no such messages about a job: scontrol update JobId="
         f"{job} Comment='sentinel: off', or --comment='sentinel: off' when you submit it"
@@ -124,12 +124,14 @@ def _list_details(idle: Sequence[JobAtLook]) -> Iterator[str]:
 
 
 def _suggest_commands(job: Job) -> tuple[LookingCommand, ...]:
-    shown = look("scontrol show job {} | cat -v", job.job_id)
-    return look("sentinel stacks {}", job.job_id), shown
+    return (
+        look("sentinel stacks {}", job.job_id),
+        look("scontrol show job {} | cat -v", job.job_id),
+    )
 
 
 def _guide_owner(one: JobAtLook) -> Guidance:
-    number = visible(one.job.job_id)
+    number = quote_command(one.job.job_id)
     return Guidance(
         impact="Nothing is ended: the job keeps its GPUs, and nobody else can use them meanwhile.",
         todo=f"If it waits on purpose, there is nothing to do. `sentinel stacks {number}` shows where its"

@@ -8,7 +8,7 @@ from sentinel.checks.job.output import get_stdout_path
 from sentinel.checks.job.queue import JobQueue
 from sentinel.checks.job.rhythm import is_death
 from sentinel.core.cluster import Job
-from sentinel.core.guidance import Guidance
+from sentinel.core.guidance import Guidance, quote_command
 from sentinel.core.text import visible
 from sentinel.slurm.job_states import end_meaning
 from sentinel.slurm.pending_reasons import explain_reason
@@ -48,7 +48,7 @@ def guide_death(held: Sequence[Job], memory: Memory) -> Guidance:
             owner=owner,
             by=by,
             number=visible(gone.seen.job_id),
-            node=visible(node or "NODE"),
+            exclude=quote_command("sbatch", f"--exclude={node or 'NODE'}"),
             tail=" (`tail` below)" if path and path.isprintable() else "",
             find_node="" if node else " (`sinfo -R` below names it then)",
         ),
@@ -66,7 +66,7 @@ def guide_wait(queue: JobQueue) -> Guidance:
 def _guide_held(held: Sequence[Job], memory: Memory) -> Guidance:
     """Guidance for a held job. Only an administrator may release what an administrator holds."""
     reason = explain_reason(held[0].reason)
-    number = visible(held[0].job_id)
+    number = quote_command(held[0].job_id)
     impact = (
         "The training stands still until somebody lets the job go; it does not start by itself."
     )

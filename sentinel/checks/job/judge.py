@@ -317,10 +317,8 @@ _SACCT_FIELDS = {
 def _suggest_job_commands(view: TrainingView) -> tuple[LookingCommand, ...]:
     queue = view.queue
     rows = queue.alive + queue.paused + queue.ending + queue.held + queue.coming
-    if rows:
-        shown = words.suggest_queue_commands(rows)
-        return (*shown, *_suggest_end_commands(view)) if _is_all_held(view) else shown
-    return _suggest_end_commands(view)
+    over = not rows or _is_all_held(view)
+    return (*words.suggest_queue_commands(rows), *(_suggest_end_commands(view) if over else ()))
 
 
 def _suggest_job_acts(view: TrainingView) -> tuple[ActingCommand, ...]:
@@ -370,16 +368,17 @@ def _find_failed_node(gone: GoneJob) -> tuple[LookingCommand, ...]:
     """What names the node whose failure ended the job, where Slurm did not say it."""
     end = gone.end
     nodes = (end.nodes or gone.seen.nodes) if end else ""
-    if not (end and is_node_failure(end) and nodes) or end.failed_node:
-        return ()
-    return (look("sinfo -R -n {}", nodes),)
+    unnamed = end and is_node_failure(end) and nodes and not end.failed_node
+    return (look("sinfo -R -n {}", nodes),) if unnamed else ()
 
 
 def _sacct_command(number: str, fields: str, *, where: bool) -> LookingCommand:
     """`where`: also the directory, in which its log lies by default."""
-    if where:
-        return look("sacct -j {} --format={},WorkDir%-80 | cat -v", number, fields)
-    return look("sacct -j {} --format={}", number, fields)
+    return (
+        look("sacct -j {} --format={},WorkDir%-80 | cat -v", number, fields)
+        if where
+        else look("sacct -j {} --format={}", number, fields)
+    )
 
 
 def _is_past_min_job_age(gone: GoneJob, now: Instant) -> bool:

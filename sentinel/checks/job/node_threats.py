@@ -208,7 +208,7 @@ def _find_save_command(job: Job, how: Submission | None) -> ActingCommand | None
     found = _SIGNAL_PATTERN.fullmatch(asked.upper())
     if not found or not job.job_id.isdigit():
         return None
-    batch = ("--batch",) if "B" in found[1] else ()
+    batch = ["--batch"] if "B" in found[1] else []
     argv = ("scancel", *batch, f"--signal={found[2]}", job.job_id)
     return ActingCommand(owner=job.user, argv=argv)
 

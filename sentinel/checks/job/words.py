@@ -78,8 +78,7 @@ def describe_reason(job: Job) -> str:
 
 def suggest_queue_commands(jobs: Sequence[Job]) -> tuple[LookingCommand, ...]:
     """What shows jobs that are in the queue. None of it changes them: commands are pasted together."""
-    ids = [job.job_id for job in jobs[:MAX_JOBS_SHOWN] if job.job_id.isdigit()]
-    return tuple(look("scontrol show job {} | cat -v", one) for one in ids)
+    return tuple(look("scontrol show job {} | cat -v", job.job_id) for job in jobs[:MAX_JOBS_SHOWN])
 
 
 def get_expected_wait_s(job: Job, now: Instant) -> float | None:

@@ -22,6 +22,7 @@ from sentinel.core.guidance import (
     Guidance,
     LookingCommand,
     look,
+    quote_command,
     show_end,
 )
 from sentinel.core.letters import Letter
@@ -221,8 +222,8 @@ def _guide_topic(topic: str, status: Status, job: Job | None) -> Guidance:
 def _end_first(job: Job | None, mend: str = "") -> str:
     """Two jobs of one training would write the same checkpoints."""
     owner = visible(job.user) if job else "its owner"
-    number = visible(job.job_id) if job else "JOB"
-    return f"{owner} cancels the job (`scancel {number}`), {mend}then submits it again "
+    cancel = quote_command("scancel", job.job_id if job else "JOB")
+    return f"{owner} cancels the job (`{cancel}`), {mend}then submits it again "
 
 
 _FIND_OWNER = "The job is not known; `ls` below shows who owns the log."
@@ -263,25 +264,23 @@ def _suggest_log_commands(
     """The commands to run next. If the training hangs, the one that shows where every rank stands
     comes first."""
     job = sight.job
-    stacks = (look("sentinel stacks {}", job.job_id),) if job and hung else ()
-    asked = (look("scontrol show job {} | cat -v", job.job_id),) if job else ()
-    end = show_end(sight.shown_path, job is not None and job.user == own_user_name())
-    owner = () if job else (look("ls -l {} | cat -v", sight.shown_path),)
-    return (*stacks, *asked, end, *owner)
+    if not job:
+        return show_end(sight.shown_path, False), look("ls -l {} | cat -v", sight.shown_path)
+    return (
+        *([look("sentinel stacks {}", job.job_id)] if hung else []),
+        look("scontrol show job {} | cat -v", job.job_id),
+        show_end(sight.shown_path, job.user == own_user_name()),
+    )
 
 
 def _suggest_topic_commands(
     topic: str, status: Status, sight: LogObservation
 ) -> tuple[LookingCommand, ...]:
     """Where the loss is no number: where that began, too."""
-    shown = _suggest_log_commands(sight)
-    if topic != "loss" or status is Status.WARNING:
-        return shown
     first = look("grep -n -m 1 -wE 'nan|NaN|inf|Infinity' {} | cat -v", sight.shown_path)
-    return (*shown, first)
+    is_lost = topic == "loss" and status is not Status.WARNING
+    return (*_suggest_log_commands(sight), *([first] if is_lost else []))
 
 
 def _make_job_labels(job: Job | None) -> dict[str, str]:
-    if job is None:
-        return {}
-    return {"job": visible(job.name), "user": job.user, "partition": job.partition}
+    return {"job": visible(job.name), "user": job.user, "partition": job.partition} if job else {}

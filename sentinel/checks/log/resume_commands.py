@@ -29,18 +29,18 @@ def list_resume_commands(
     """The commands in their order. `node` is the culprit, empty if none is known. `waiting` are jobs
     that follow the hanging one. `fault` is the fault of the node itself. Without it, nobody is asked
     to drain the node. The job is not ended if nobody knows how it is submitted again."""
-    end = ("scancel", make_job_target(job))
     if waiting:
-        acts = [
-            (j.user, make_exclude_command(make_job_target(j), j.exclude, node))
+        lines = [
+            ActingCommand(
+                owner=j.user, argv=tuple(make_exclude_command(make_job_target(j), j.exclude, node))
+            )
             for j in waiting[: MAX_SHOWN_JOBS if node else 0]
         ]
-        lines = [ActingCommand(owner=user, argv=tuple(argv)) for user, argv in acts]
     else:
         again = resubmit_command(how, node, f"afterany:{job.id}") if how else None
         lines = [again] if again else []
     if lines or waiting:
-        lines.append(ActingCommand(owner=job.user, argv=end))
+        lines.append(ActingCommand(owner=job.user, argv=("scancel", make_job_target(job))))
     if fault:
         why = shortened(visible(f"job {job.id} hung: {fault}"), MAX_REASON_CHARS)
         drain = ("scontrol", "update", f"NodeName={node}", "State=DRAIN", f"Reason={why}")

@@ -315,8 +315,10 @@ def _suggest_link_command(name: str) -> LookingCommand:
         return look("nvidia-smi nvlink -e -i {}", name.removeprefix("nvlink/gpu"))
     device, _, port = name.partition("/")
     if port.isdecimal():
-        files = f"/sys/class/infiniband/{device}/ports/{port}"
-        return look("cd {} && grep -s . *state rate counters/*", files)
+        return look(
+            "cd {} && grep -s . *state rate counters/*",
+            f"/sys/class/infiniband/{device}/ports/{port}",
+        )
     return look("ethtool {}", port or device)
 
 
