@@ -28,10 +28,8 @@ _OUT_STEP = (
 def list_node_commands(node: Node) -> tuple[LookingCommand, ...]:
     """What shows why a node is out of service, and what is left there where Slurm could not end it: not
     the accounts of daemons, such as munge's, and nobody. Nobody is to end those."""
-    users = look("ps -eo uid,pid,user,stat,etime,comm | awk '$1 >= 1000 && $1 != 65534'").on_node(
-        node.name
-    )
-    left = (users, look("squeue -w {} | cat -v", node.name))
+    users = look("ps -eo uid,pid,user,stat,etime,comm | awk '$1 >= 1000 && $1 != 65534'")
+    left = (users.on_node(node.name), look("squeue -w {} | cat -v", node.name))
     return (
         look("scontrol show node {}", node.name),
         *(left if node.reason.startswith(KILL) else ()),

@@ -1,7 +1,6 @@
 """Output of `sentinel nodes`: tables for people, plain data for programs."""
 
 import json
-import shlex
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -17,6 +16,7 @@ from sentinel.core import hostlist
 from sentinel.core.actions import ActionOutcome, ActionRecord, ActionSwitch, NodeReading
 from sentinel.core.clock import SECOND, Instant, get_elapsed_s
 from sentinel.core.cluster import Node
+from sentinel.core.guidance import quote_command
 from sentinel.core.ports import AuditLog
 from sentinel.core.text import visible
 from sentinel.core.values import duration_text
@@ -74,7 +74,7 @@ def _list_result_lines(record: ActionRecord, *, dry_run: bool) -> list[str]:
         lines = [
             f"{record.target}: would {record.action} ({record.why}); {_describe_seen_state(record)}"
         ]
-        return [*lines, *(f"  {shlex.join(c)}" for c in record.commands)]
+        return [*lines, *(f"  {quote_command(*c)}" for c in record.commands)]
     if record.outcome is ActionOutcome.REFUSED:
         forced = (
             "" if record.rule in ("state", "slurm", "unresolved") else "; --force sets it aside"

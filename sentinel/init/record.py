@@ -14,6 +14,7 @@ from sentinel.config.settings import Settings
 from sentinel.config.starter import make_folder
 from sentinel.core.digests import sha256
 from sentinel.core.errors import SentinelError, StoreBusy
+from sentinel.core.guidance import quote_command
 from sentinel.core.text import visible
 from sentinel.proc.whole_files import replace_whole_file
 from sentinel.wiring import app
@@ -130,7 +131,7 @@ def _remove_state(record: InitRecord, remove: bool) -> str:
     if not remove:
         os.unlink(path)
         if has_made_state(record):
-            return f"{shown}: kept, with the record of alerts; to remove it: rm -r {shown}"
+            return f"{shown}: kept, with the record of alerts; to remove it: {quote_command('rm', '-r', record.state)}"
         return f"{shown}: kept, because it was there before"
     with os.scandir(record.state) as found:
         files = [entry.path for entry in found if entry.is_file(follow_symlinks=False)]

@@ -17,7 +17,7 @@ from sentinel.alerting.silences import Silence, find_silence, window_silences
 from sentinel.core.actions import ActionRecord
 from sentinel.core.clock import SECOND, Instant, get_elapsed_s
 from sentinel.core.declared import Panel
-from sentinel.core.guidance import Guidance, name_config
+from sentinel.core.guidance import Guidance, name_config, quote_command
 from sentinel.core.model import Alert, Outgoing, Status, Value, get_worst_status
 from sentinel.core.settings import CheckConfig
 from sentinel.core.text import visible, visible_lines
@@ -308,7 +308,7 @@ def make_action_fact(r: ActionRecord) -> ActionFact:
         rule=r.rule,
         why=visible(r.why),
         detail=visible(r.detail),
-        commands=tuple(visible(" ".join(argv)) for argv in r.commands),
+        commands=tuple(quote_command(*argv) for argv in r.commands),
         evidence={visible(k): visible_lines(v) for k, v in r.evidence.items()},
         forced=r.forced,
     )

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 
 from sentinel.core.errors import StoreBusy, StoreError
+from sentinel.core.guidance import quote_command
 from sentinel.store.copies import copy_database
 from sentinel.store.database import Connection, Dialect
 from sentinel.store.errors import (
@@ -241,7 +242,7 @@ def _require_known_owners(place: str) -> None:
                 raise StateRefused(
                     f"{path}: belongs to uid {owner}, who may have replaced it, so it is not used; "
                     f"name that user in `trust`, or remove it, and let nobody else write there: "
-                    f"chmod go-w {directory}"
+                    f"{quote_command('chmod', 'go-w', directory)}"
                 )
 
 

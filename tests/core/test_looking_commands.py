@@ -195,7 +195,7 @@ def test_what_would_be_an_option_or_another_name_makes_no_command(tools: Tools, 
 
 SCRIPTS = {
     *("chain/install", "chain/program_copies", "chain/script", "chain/timers", "core/guidance"),
-    *("core/settings", "actions/diag", "checks/diag/dispatch", "cli/node_tables", "cli/submit"),
+    *("core/settings", "actions/diag", "checks/diag/dispatch", "cli/submit"),
     *("init/survey", "nodes/frame", "nodes/script", "nodes/settings", "slurm/client"),
     *("slurm/sbatch_words", "stacks/script", "clean/root_path"),
 }

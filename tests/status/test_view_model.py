@@ -26,11 +26,12 @@ from sentinel.status.node_states import (
 )
 from sentinel.status.plot import MAX_LINE_POINTS, choose_ticks, thin_points
 from sentinel.status.types import CheckFact, JobFact, NodesFact
-from sentinel.status.view_model import build_facts
+from sentinel.status.view_model import build_facts, make_action_fact
 from sentinel.store.memory import MemoryStore
 from sentinel.testing import ALL_SEEN, START
 from sentinel.web.grid import CELL, choose_grid_columns, draw_node_grid, find_cell_index
 from sentinel.web.views import _build_overview_context
+from tests.actions.test_announcements import record
 from tests.web.scenery import KINDS, alert, around, disk, nodes, scene, store
 
 
@@ -50,6 +51,15 @@ def test_alerts_stand_in_the_order_in_which_they_matter() -> None:
     names = [a.subject for a in told]
     assert names == ["older", "crit", "blind", "warn", "acked", "pend"]
     assert told[4].acknowledged_by == "ann"
+
+
+def test_what_was_run_is_shown_as_a_shell_would_run_it() -> None:
+    """A reason is one word: whoever pastes the line runs nothing that stands in it."""
+    argv = ("scontrol", "update", "NodeName=n1", "Reason=Xid 79; $(reboot)")
+    assert make_action_fact(record(commands=(argv, ("scancel", "7")))).commands == (
+        "scontrol update NodeName=n1 'Reason=Xid 79; $(reboot)'",
+        "scancel 7",
+    )
 
 
 def test_a_silence_is_shown_until_it_ends() -> None:

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from sentinel import proc
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.errors import CannotTell
+from sentinel.core.guidance import quote_command
 from sentinel.core.long_lines import decode_document, decode_lines
 from sentinel.core.text import shortened, visible
 from sentinel.gpu import smi
@@ -167,7 +168,7 @@ def describe_open_archive(directory: str) -> str:
         return ""
     return (
         f"{visible(directory)}: others may write there, so its outputs prove nothing; "
-        f"chmod go-w, or chmod +t, {visible(directory)}"
+        f"chmod go-w, or chmod +t, {quote_command(directory)}"
     )
 
 

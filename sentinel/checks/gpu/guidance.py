@@ -122,10 +122,13 @@ def suggest_commands(
     if status is Status.OK:
         return ()
     if not subject.startswith(GPU_PREFIX):
-        table = look("nvidia-smi | cat -v").on_node(about.node)
         drains = status.bad and "nodes drain" in _first_step(about, texts[0])
         drain = list_drain_commands(about.node, texts[0], is_bad=drains)
-        return look("sentinel nodes probe --gpus {}", about.node), table, *drain
+        return (
+            look("sentinel nodes probe --gpus {}", about.node),
+            look("nvidia-smi | cat -v").on_node(about.node),
+            *drain,
+        )
     shown = look("sentinel gpus show {}", subject), _look_command(subject, about, texts)
     if about.values and not _HEAT.match(texts[0]) and _worst_advice(about) not in _AFTER_DRAIN:
         return shown

@@ -106,6 +106,7 @@ def suggest_host_commands(
 ) -> tuple[LookingCommand, ...]:
     """What shows the part as it is now, and the preview of a drain where one helps."""
     key = find_remedy_key(part)
-    drains = status.bad and key not in _NO_DRAIN
-    drain = list_drain_commands(node, f"{part}: {text}", is_bad=drains)
-    return _REMEDIES[key][2].on_node(node), *drain
+    return (
+        _REMEDIES[key][2].on_node(node),
+        *list_drain_commands(node, f"{part}: {text}", is_bad=status.bad and key not in _NO_DRAIN),
+    )

@@ -116,10 +116,9 @@ def _list_details(idle: Sequence[JobAtLook]) -> Iterator[str]:
         )
     if len(idle) > MAX_SHOWN_JOBS:
         yield f"and {len(idle) - MAX_SHOWN_JOBS} more jobs"
-    job = quote_command(idle[0].job.job_id)
     yield (
         "To get no such messages about a job: scontrol update JobId="
-        f"{job} Comment='sentinel: off', or --comment='sentinel: off' when you submit it"
+        f"{quote_command(idle[0].job.job_id)} Comment='sentinel: off', or --comment='sentinel: off' when you submit it"
     )
 
 

@@ -221,9 +221,8 @@ def _guide_topic(topic: str, status: Status, job: Job | None) -> Guidance:
 
 def _end_first(job: Job | None, mend: str = "") -> str:
     """Two jobs of one training would write the same checkpoints."""
-    owner = visible(job.user) if job else "its owner"
     cancel = quote_command("scancel", job.job_id if job else "JOB")
-    return f"{owner} cancels the job (`{cancel}`), {mend}then submits it again "
+    return f"{visible(job.user) if job else 'its owner'} cancels the job (`{cancel}`), {mend}then submits it again "
 
 
 _FIND_OWNER = "The job is not known; `ls` below shows who owns the log."
