@@ -228,7 +228,10 @@ def test_a_write_that_hangs_is_critical_and_not_repeated(fuse: Fuse) -> None:
     fuse.hold("lookup")
     first = look(fuse.point, limit=3.0, write_probe=True)
     found = about(first, "write")
-    assert (found.status, "hangs" in found.summary) == (Status.CRITICAL, True)
+    assert (found.status, "written, synced and read back" in found.summary) == (
+        Status.CRITICAL,
+        True,
+    )
     waiting = fuse.withheld()
     second = about(look(fuse.point, memory=first.memory, limit=3.0, write_probe=True), "write")
     assert second.status is Status.UNKNOWN

@@ -272,7 +272,7 @@ def test_a_path_is_judged_by_the_usual_limits() -> None:
 
 DISKS = [
     (Unread(kind="hung", why="pid=7"), Status.CRITICAL, "no answer"),
-    (Unread(kind="late", why="no answer within 5 s"), Status.CRITICAL, "hangs"),
+    (Unread(kind="late", why="no answer within 5 s"), Status.CRITICAL, "no answer"),
     (Unread(kind="failed", why="stat: '/tmp': No such file or directory"), Status.CRITICAL, "does not exist"),
     (Unread(kind="failed", why="stat: '/tmp': Stale file handle"), Status.CRITICAL, "Stale file handle"),
     (Unread(kind="failed", why="stat: '/tmp': Permission denied"), Status.UNKNOWN, "Permission denied"),
