@@ -14,7 +14,13 @@ import pytest
 from sentinel.actions.announcements import ActionBulletin
 from sentinel.checks.filesystems.remedies import list_lost_commands, list_usage_commands
 from sentinel.core.command_places import group_by_place
-from sentinel.core.guidance import LookingCommand, look, show_end
+from sentinel.core.guidance import (
+    ADMINISTRATOR,
+    ActingCommand,
+    LookingCommand,
+    look,
+    show_end,
+)
 from sentinel.core.letters import Letter
 from sentinel.core.model import Finding, Status
 from tests.lab.systemd import ROOT
@@ -175,6 +181,10 @@ def test_each_hostile_value_is_one_word(tools: Tools, value: str) -> None:
         both = look("sacct -j {} --format={} | cat -v", value, value)
         wanted = [["cat", "-v"], ["sacct", "-j", value, f"--format={value}"]]
         assert tools.paste(both.render(), shell) == wanted
+        act = ActingCommand(owner=ADMINISTRATOR, argv=("sinfo", value), then=("df", f"-x={value}"))
+        for before in ("", "ssh n1 ", "ssh n1 env SLURM_CONF=/c "):
+            ran = [run for run in tools.paste(act.render(before), shell) if run[0] != "ssh"]
+            assert ran == [["df", f"-x={value}"], ["sinfo", value]]
         named = tools.paste(look("dmesg -T").on_node(value).render(), shell)
         assert named == [["ssh", value, "dmesg", "-T"]]
 

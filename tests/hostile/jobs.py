@@ -236,26 +236,35 @@ def forge_names(stage: Stage) -> Outcome:
 
 
 def bait_administrators(stage: Stage) -> Outcome:
-    """A job dies whose folder holds a link under the name that the message's command would write to. Root
-    pastes each command of the message: neither is the link followed nor does the script run as root."""
-    home, victim = stage.mallory.home, stage.folder / "of-root"
+    """A job dies whose folder and log are called like commands; the folder holds a link under the name
+    that a command of the message would write to. Root pastes each command of the message, there: the
+    link is not followed, the script does not run as root, nor does what stands in a name."""
+    folder = stage.mallory.home / "x'; touch owned; '$(touch owned)"
+    victim, log = stage.folder / "of-root", folder / "`touch owned`; touch owned #.log"
     victim.write_text("of root\n")
+    stage.lab.run(["mkdir", str(folder)], user=stage.mallory)
     done = stage.lab.run(
-        ["sbatch", "--parsable", "-D", str(home), "-o", str(home / "bait.log"), "-J", "malbait",
+        ["sbatch", "--parsable", "-D", str(folder), "-o", str(log), "-J", "malbait",
          "--wrap", "sleep 12; exit 3"], user=stage.mallory)  # fmt: skip
-    (home / f"again-{done.stdout.strip()}.sh").symlink_to(victim)
+    (folder / f"again-{done.stdout.strip()}.sh").symlink_to(victim)
 
     def told_commands() -> list[str]:
         found = [m for m in stage.book if "malbait" in str(m["subject"])]
-        return [c for m in found for c in m["acts"] if "sbatch" in c]
+        lines = [c for m in found for c in (*m["commands"], *m["acts"])]
+        return lines if any("sbatch" in line for line in lines) else []
 
     deadline = time.monotonic() + 90
     while not (commands := told_commands()) and time.monotonic() < deadline:
         time.sleep(0.2)
     for command in commands:
-        stage.lab.run(["sh", "-c", command])
+        for shell in ("sh", "bash"):
+            stage.lab.run([shell, "-c", 'cd "$0" && eval "$1"', str(folder), command])
     jobs = stage.lab.run(["squeue", "-h", "-t", "all", "-u", "root", "-o", "%j"]).stdout
     harm = [] if commands else ["no command was told, so that nothing was tried"]
+    shown = any("tail" in command and "owned" in command for command in commands)
+    harm += [] if shown else ["no command names the log, so that its name was not tried"]
+    places = (folder, stage.folder, stage.mallory.home)
+    harm += ["what stands in a name ran as root" for at in places if (at / "owned").exists()]
     harm += [] if victim.read_text() == "of root\n" else ["the link was followed as root"]
     harm += ["the script ran as root"] if "malbait" in jobs else []
     return Outcome(len(commands), harm)
