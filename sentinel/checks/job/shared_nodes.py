@@ -20,6 +20,7 @@ from sentinel.core.guidance import ADMINISTRATOR, ActingCommand, Guidance, look
 from sentinel.core.hostlist import expand_printed
 from sentinel.core.model import Finding, Status
 from sentinel.core.text import visible
+from sentinel.core.turns import interleave
 from sentinel.slurm.job_states import find_state_cause, lost_partition
 
 MAX_CHANCE = 0.01
@@ -29,9 +30,11 @@ MIN_SHARED = 3
 """Nothing is said below so many interrupted runs with the node."""
 
 MAX_ENDED_RUNS = 200
+"""The newest so many are remembered; those of several users in turns, so that nobody's deaths push out
+what others' runs prove."""
 ENDED_RUNS_DAYS = 30
 MAX_CALLED_RUNS = 20
-"""At most the newest of so many interrupted runs are called `the last`."""
+"""At most the newest of so many interrupted runs, of several users in turns, are called `the last`."""
 
 _PLANNED = frozenset({"time_limit", "person", "preemption"})
 
@@ -62,7 +65,12 @@ def add_ended_runs(
     ]
     oldest = now.wall // SECOND - ENDED_RUNS_DAYS * 86400
     kept = [run for run in (*before, *new) if run.ended >= oldest]
-    return tuple(sorted(kept, key=lambda run: run.ended)[-MAX_ENDED_RUNS:])
+    newest = sorted(kept, key=lambda run: run.ended, reverse=True)
+    return tuple(sorted(_take_turns(newest)[:MAX_ENDED_RUNS], key=lambda run: run.ended))
+
+
+def _take_turns(runs: Iterable[EndedRun]) -> list[EndedRun]:
+    return interleave(runs, lambda run: run.user)
 
 
 def _make_ended_run(training: str, gone: GoneJob) -> EndedRun | None:
@@ -90,7 +98,7 @@ def find_shared_node(runs: Sequence[EndedRun]) -> SharedNode | None:
     """The one node that the last interrupted runs share. None if luck explains it, if several nodes
     are shared alike (then it may be the training, or where Slurm puts it), or if as many runs with
     the node ended well."""
-    bad = [run for run in runs if run.is_interrupted][-MAX_CALLED_RUNS:]
+    bad = _take_turns(run for run in reversed(runs) if run.is_interrupted)[:MAX_CALLED_RUNS]
     if len(bad) < MIN_SHARED:
         return None
     held = {id(run): _expand_nodes(run.nodes) for run in runs}

@@ -7,6 +7,7 @@ from math import comb
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from sentinel.checks.job import JobCheck
 from sentinel.checks.job.memory import EndedRun
@@ -21,6 +22,7 @@ from sentinel.checks.job.shared_nodes import (
     find_shared_node,
     list_shared_findings,
 )
+from sentinel.core.clock import SECOND, Instant
 from sentinel.core.hostlist import fold_hostlist
 from sentinel.testing import START, FixedSlurm, context
 from tests.checks.job.making import DAY, NOW, Watch, check, ended, job
@@ -134,6 +136,23 @@ def test_the_words() -> None:
 def test_two_runs_are_no_pattern() -> None:
     assert find_shared_node(spread(2)) is None
     assert find_shared_node(spread(3)) is not None
+
+
+def test_the_deaths_of_one_user_hide_no_node_that_others_share() -> None:
+    """Mallory's jobs fail by the hundred after those of alice and bob, wherever Slurm puts them. A user
+    who is alone has the whole memory."""
+    dice, hers = random.Random(3), spread(3, "alice/llm")
+    his = [replace(one, job=f"b{one.job}", user="bob", training="bob/llm") for one in hers]
+    flood = [
+        run(1000 + at, [dice.choice(NODES)], bad=True, user="mallory")
+        for at in range(3 * MAX_ENDED_RUNS)
+    ]
+    kept = add_ended_runs((*hers, *his, *flood), {}, Instant(wall=2000 * SECOND))
+    found = find_shared_node(kept)
+    assert found is not None
+    assert found.node == LEMON
+    assert [one for one in kept if one.user == "alice"] == hers
+    assert add_ended_runs(flood, {}, Instant(wall=2000 * SECOND)) == tuple(flood[-MAX_ENDED_RUNS:])
 
 
 def test_nodes_that_are_shared_alike_are_not_named() -> None:
