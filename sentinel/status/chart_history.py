@@ -79,7 +79,7 @@ class SpaceHolder(Struct, frozen=True, kw_only=True):
 
     @property
     def is_whole_tree(self) -> bool:
-        """Whether it is a tree or quota of its own and no part of one, whose names are its owner's."""
+        """Whether it is a tree or quota, which has a page of its own, and no part of one."""
         return self.series == "used_bytes"
 
 

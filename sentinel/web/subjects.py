@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -18,7 +18,7 @@ from sentinel.status import chart_history, detail, machine_room, plot
 from sentinel.status.chart_history import ChartHistory, ChartRequest, SpaceHolder
 from sentinel.status.folding import fold_singly
 from sentinel.status.node_states import OUT_OF_SERVICE_STATES
-from sentinel.status.privacy import HIDDEN_TEXT, is_hidden
+from sentinel.status.privacy import HIDDEN_TEXT, Viewer, is_hidden
 from sentinel.status.types import ActionFact, DiskFact, Facts, JobFact, NodesFact
 from sentinel.web import grid
 from sentinel.web.background import BackgroundReader
@@ -57,7 +57,7 @@ class SubjectPages:
 
     def __init__(self, live: LiveFacts, shown: PageCache) -> None:
         self._live, self._shown, self._aside = live, shown, BackgroundReader()
-        self._drawn: dict[tuple[str, ...], tuple[Instant, ChartHistory]] = {}
+        self._drawn: dict[tuple[Hashable, ...], tuple[Instant, ChartHistory]] = {}
         self.routes: Sequence[web.AbstractRouteDef] = (
             web.get("/nodes", self.show_nodes),
             web.get("/nodes/grid.svg", self.send_node_grid),
@@ -166,17 +166,14 @@ class SubjectPages:
         facts = await self._shown.get_visible_facts(request)
         course = await self._build_file_system_chart(request, facts)
         row = find_disk_row(facts, request)
-        grew, eyes = (
-            await self._read_growth(row) if row else (),
-            self._shown.get_visitor(request).eyes,
-        )
+        eyes = self._shown.get_visitor(request).eyes
         more = {
             **build_subject_context(request, course, "path"),
             "row": row,
             "acts": (),
             "stacks": (),
             "run": None,
-            "grew": [one for one in grew if eyes.all or one.is_whole_tree],
+            "grew": await self._read_growth(facts, row, eyes) if row else (),
         }
         return self._shown.render_fresh_page(request, facts, "one.html", "/files", more)
 
@@ -304,12 +301,15 @@ class SubjectPages:
             at=float(moment) if moment else None,
         )
 
-    async def _read_growth(self, row: DiskFact) -> Sequence[SpaceHolder]:
-        """The largest users of space and how fast they grow; read again after REDRAWN seconds."""
-        key, now = ("grew", row.check, row.path), self._live.clock.now()
+    async def _read_growth(
+        self, facts: Facts, row: DiskFact, eyes: Viewer
+    ) -> Sequence[SpaceHolder]:
+        """The largest users of space in the facts that `eyes` may see, and how fast they grow; read
+        again after REDRAWN seconds."""
+        key, now = ("grew", row.check, row.path, eyes), self._live.clock.now()
         at, past = self._drawn.get(key, (None, ChartHistory()))
         if at is None or get_elapsed_s(at, now) >= REDRAWN:
-            rows = list_holders(await self._live.get_facts(), row.path)
+            rows = list_holders(facts, row.path)
             grew = await self._live.source.read(
                 lambda s: chart_history.measure_growth(s, rows, now, HISTORY_S)
             )
@@ -336,7 +336,7 @@ class SubjectPages:
         facts = await self._shown.get_visible_facts(request)
         return await asyncio.to_thread(build_grid_cells, facts.nodes)
 
-    def _cache_history(self, key: tuple[str, ...], now: Instant, past: ChartHistory) -> None:
+    def _cache_history(self, key: tuple[Hashable, ...], now: Instant, past: ChartHistory) -> None:
         self._drawn.pop(key, None)
         # the address may name a subject that does not exist
         if past.grew or any(line.parts for line in past.lines):

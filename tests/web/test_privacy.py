@@ -20,7 +20,7 @@ from sentinel.status.types import CheckFact, DiskFact
 from sentinel.testing import START
 from sentinel.web.auth import Gate
 from tests.web.proof import of, program
-from tests.web.scenery import alert, nodes, store, week
+from tests.web.scenery import KINDS, alert, nodes, store, week
 from tests.web.stage import TOKEN, Stage, stage
 from tests.web.test_site import ask
 
@@ -264,3 +264,30 @@ def test_quotas_of_other_people_are_not_there() -> None:
         assert [c.summary for c in seen.checks if c.name == "allot"] == [""]
         assert [t.subject for t in viewer.filter_changes(facts, past)] == kept
     assert len(Viewer().filter_facts(facts).disks) == len(rows)
+
+
+def test_who_fills_a_file_system_is_told_as_far_as_quotas_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The page of a file system lists the quotas on it: to a person their own and those of groups."""
+    monkeypatch.setitem(KINDS, "allot", "quota")
+    rows = [f"/scratch {whose}" for whose in ("user:ann", "user:bob", "group:ml")]
+    seen = {
+        name: tuple(
+            ShownFinding(subject=one, status=Status.OK, summary="", values={"used_bytes": 5e12})
+            for one in subjects
+        )
+        for name, subjects in (("scratch", ["/scratch"]), ("allot", rows))
+    }
+    memory: Mapping[str, Any] = {
+        last_seen.make_check_key(name): to_builtins(CheckLook(at=START, findings=found))
+        for name, found in seen.items()
+    }
+    state = store([])
+    state.take_lead("lab pid 1", START)
+    state.commit(Batch(at=START, memory=memory))
+    with stage(state=state, gate=GATE) as s:
+        # Who sees all of it comes first: what was read for root is not shown to ann.
+        for headers, kept in ((of("root"), rows), (of("ann"), [rows[0], rows[2]]), ({}, rows[2:])):
+            page = ask(s, "GET", "/files/one?check=scratch&path=/scratch", headers=headers)[1]
+            assert [row for row in rows if row in page] == kept
