@@ -29,7 +29,13 @@ from sentinel.checks.log.settings import (
 from sentinel.checks.log.topics import Thresholds
 from sentinel.checks.log.troubles import TroubleFinder
 from sentinel.checks.trainings import jobs_by_subject, look_at_each
-from sentinel.checks.users import EVERYBODY, refuse_cut, running_jobs, watched_users
+from sentinel.checks.users import (
+    EVERYBODY,
+    names_one_user,
+    refuse_cut,
+    running_jobs,
+    watched_users,
+)
 from sentinel.core.action_limits import Limits
 from sentinel.core.checkpoints import CheckpointPlace
 from sentinel.core.cluster import Job
@@ -352,5 +358,6 @@ class Log(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
                 patterns={name: by_line_text(p.pattern) for name, p in numbers.items()},
                 file=str(self.killswitch or ""),
                 signal=self.signal or "",
+                shared=not names_one_user(self.watched_users),
             ),
         )

@@ -54,12 +54,14 @@ class ActionParams(Struct, frozen=True, kw_only=True):
     patterns: Patterns of `progress`, by name.
     file: The kill-switch file.
     signal: The signal for `cancel`.
+    shared: Whether jobs of several users are meant.
     """
 
     names: tuple[str, ...] = ()  # Names of the actions.
     patterns: Mapping[str, str] = {}
     file: str = ""
     signal: str = ""
+    shared: bool = False
 
     def list_params(self, name: str, job: Job) -> dict[str, str]:
         """The parameters of this action alone."""
@@ -70,10 +72,10 @@ class ActionParams(Struct, frozen=True, kw_only=True):
         return own.get(name, {})
 
     def _list_file_params(self, job: Job) -> dict[str, str]:
-        """The file, and whether the operator wrote its whole name: a job's name must not decide what is
-        created with root's rights."""
-        literal = {"literal": "yes"} if whose_path(self.file, job).literal else {}
-        return {"file": self._fill_file_path(job), **literal}
+        """The file, and whether the operator wrote its whole name for one user's jobs: neither a job's
+        name nor the hang of one user must decide what is created with root's rights for all."""
+        literal = whose_path(self.file, job).literal and not self.shared
+        return {"file": self._fill_file_path(job), **({"literal": "yes"} if literal else {})}
 
     def _fill_file_path(self, job: Job) -> str:
         """The path with the job's name filled in. Empty, which the action refuses, if the name

@@ -548,6 +548,17 @@ def test_actions_are_told_what_they_need(tmp_path: Path) -> None:
     assert stop.params["literal"] == "yes"
 
 
+def test_the_hang_of_one_user_makes_no_file_of_roots_that_stops_all(tmp_path: Path) -> None:
+    """One file for the trainings of several users is made with the rights of whose job hangs: who may
+    not write there stops nobody else."""
+    settings = {"on_stale": ["killswitch"], "killswitch": FilePath(f"{tmp_path}/stop")}
+    for users in (["*"], [ME, "bob"]):
+        (stop,) = hung(tmp_path, users=users, **settings).report(10).requests
+        assert (stop.params["user"], "literal" in stop.params) == (ME, False)
+    (stop,) = hung(tmp_path, users=[ME], **settings).report(10).requests
+    assert stop.params["literal"] == "yes"
+
+
 @pytest.mark.parametrize(
     ("pattern", "text"),
     [("^at (1)$", "(?m)^at (1)$"), ("(?im)^at (1)", "(?mi)^at (1)")],
