@@ -358,6 +358,6 @@ class Log(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
                 patterns={name: by_line_text(p.pattern) for name, p in numbers.items()},
                 file=str(self.killswitch or ""),
                 signal=self.signal or "",
-                shared=not names_one_user(self.watched_users),
+                shared=self.has_many_subjects and not names_one_user(self.watched_users),
             ),
         )

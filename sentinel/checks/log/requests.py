@@ -54,7 +54,7 @@ class ActionParams(Struct, frozen=True, kw_only=True):
     patterns: Patterns of `progress`, by name.
     file: The kill-switch file.
     signal: The signal for `cancel`.
-    shared: Whether jobs of several users are meant.
+    shared: Whether trainings of several users are meant.
     """
 
     names: tuple[str, ...] = ()  # Names of the actions.
