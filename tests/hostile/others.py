@@ -152,15 +152,18 @@ def look_as_another(stage: Stage) -> Outcome:
 
 def look_at_quotas(stage: Stage) -> Outcome:
     """What alice may use and uses, on each page and in each table."""
-    pages = ["/", "/alerts", "/files", *(f"/api/v1/{name}" for name in LIST_ENDPOINTS)]
+    one = f"/files/one?check=disk&path={stage.alice.home.parent}"
+    pages = ["/", "/alerts", "/files", one, *(f"/api/v1/{name}" for name in LIST_ENDPOINTS)]
     theirs = f"user:{stage.alice.name}"
-    harm = [] if stage.await_passes("quotas", 1) else ["the check did not come to its end"]
+    ended = [stage.await_passes(check, 1) for check in ("disk", "quotas")]
+    harm = [] if all(ended) else ["a check did not come to its end"]
     for page in pages:
         for name in (stage.mallory.name, "nobody", ""):
             if theirs in stage.get(page, name)[1]:
                 harm.append(f"{name or 'a stranger'} sees alice's quota on {page}")
-    seen = stage.get("/api/v1/disks", "root")[1]
-    harm += [] if theirs in seen else ["the administrator does not see it either"]
+    for page in (one, "/api/v1/disks"):
+        seen = stage.get(page, "root")[1]
+        harm += [] if theirs in seen else [f"the administrator does not see it on {page} either"]
     own = stage.get("/api/v1/disks", stage.mallory.name)[1]
     harm += [] if f"user:{stage.mallory.name}" in own else ["the user's own is not shown"]
     return Outcome(len(pages) * 3, harm[:5])

@@ -39,6 +39,7 @@ checks:
     every: 2s, ask_nodes: false}}
   jobs: {{kind: job, match: '.*', users: '*', every: 3s, timeout: 20s}}
   saves: {{kind: checkpoint, job_match: 'mal.*', users: '*', path: "{homes}/%x/ckpt", every: 3s}}
+  disk: {{kind: fs, paths: [{homes}], every: 5s}}
   quotas: {{kind: quota, paths: [{homes}], command: [cat, {folder}/quotas.json], every: 5s}}
 channels:
   book: {{kind: file, path: {folder}/book.jsonl}}
