@@ -161,7 +161,8 @@ def _give_shell(way: str, line: str) -> str:
 
 
 def _leave_out(program: str) -> str:
-    return f"# {visible(program)} is left out: a name in it begins with - or does not print"
+    # Not every shell takes a comment from its user: no other text stands in it.
+    return f"# {program if program.replace('-', '').isalnum() else 'a command'} is left out: a name in it begins with - or does not print"
 
 
 def name_config(command: str, config: str) -> str:

@@ -155,6 +155,7 @@ def test_no_path_of_a_user_is_read_as_more_than_a_word(desk: Desk, before: str) 
     left = ActingCommand(owner=ADMINISTRATOR, argv=("chmod", "g-w", "/a\nscancel 1")).render(before)
     assert left == "# chmod is left out: a name in it begins with - or does not print"
     assert desk.paste(left, 0) == []
+    assert quote_command("n1\nscancel 1") == left.replace("chmod", "a command")
 
 
 @pytest.mark.root
