@@ -125,7 +125,7 @@ class Finding(Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if not all(isinstance(one, ActingCommand) for one in self.acts):
             raise TypeError("commands that act are ActingCommands")
-        if isinstance(self.commands, tuple) and any(isinstance(one, str) for one in self.commands):
+        if not isinstance(self.commands, str) and any(isinstance(c, str) for c in self.commands):
             texts = [str(one) for one in self.commands if one and not read_plain_command(one)]
             told = (self.details, *(f"to look closer: {visible(text)}" for text in texts))
             force_setattr(self, "details", "\n".join(filter(None, told)))

@@ -7,7 +7,7 @@ import shlex
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from typing import get_type_hints
+from typing import Any, get_type_hints
 
 import pytest
 
@@ -292,10 +292,11 @@ def test_commands_look_natural() -> None:
     assert look("sudo ipmitool sdr").on_node("n1").render() == "ssh -t n1 sudo ipmitool sdr"
 
 
-def test_text_of_a_plugin_is_a_command_if_a_shell_would_only_run_its_words() -> None:
+@pytest.mark.parametrize("kind", [tuple, list])
+def test_text_of_a_plugin_is_a_command_if_a_shell_would_only_run_its_words(kind: Any) -> None:
     """Other text is shown as text, with the details."""
-    told = ("sinfo -R", "du /x | sort", "tail $(x)", "a\nb", "", look("sdiag"))
-    found = Finding(subject="x", status=Status.WARNING, summary="", details="d", commands=told)  # type: ignore[arg-type]
+    told = kind(["sinfo -R", "du /x | sort", "tail $(x)", "a\nb", "", look("sdiag")])
+    found = Finding(subject="x", status=Status.WARNING, summary="", details="d", commands=told)
     assert [one.render() for one in found.commands] == ["sinfo -R", "sdiag"]
     assert found.details.splitlines() == [
         *("d", "to look closer: du /x | sort", "to look closer: tail $(x)"),
