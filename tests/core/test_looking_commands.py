@@ -101,9 +101,9 @@ class Tools:
         return sorted(run.split("\x1f")[:-1] for run in self.told.read_text().split("\n\x1f")[:-1])
 
 
-@pytest.fixture
-def tools(tmp_path: Path) -> Tools:
-    return Tools(tmp_path)
+@pytest.fixture(scope="module")
+def tools(tmp_path_factory: pytest.TempPathFactory) -> Tools:
+    return Tools(tmp_path_factory.mktemp("tools"))
 
 
 def _programs(text: str, value: str) -> list[list[str]]:
