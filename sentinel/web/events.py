@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from collections.abc import Callable
 from contextlib import suppress
 
 from aiohttp import web
@@ -25,15 +26,16 @@ grow."""
 
 
 class EventStreams:
-    """The open pages that get events."""
+    """The open pages that get events. `name_visitor` tells people of one address apart."""
 
-    def __init__(self, live: LiveFacts) -> None:
+    def __init__(self, live: LiveFacts, name_visitor: Callable[[web.Request], str]) -> None:
         self._live, self._open = live, dict[asyncio.Task[None], str]()
+        self._name_visitor = name_visitor
         self._over = False
 
     async def serve_stream(self, request: web.Request) -> web.StreamResponse:
         """Send events until the browser leaves or the server ends."""
-        client = client_of(request.remote or "")
+        client = client_of(request.remote or "") + self._name_visitor(request)
         if len(self._open) >= MAX_OPEN_PAGES and not self._close_oldest_of_greediest(client):
             return web.Response(status=503, text="too many open pages\n", headers=PAGE_HEADERS)
         answer = web.StreamResponse(headers={**PAGE_HEADERS, "Content-Type": "text/event-stream"})

@@ -180,10 +180,11 @@ class WebServer:
         return rate.take_token(self._name_client(request), now)
 
     def _name_client(self, request: web.Request) -> str:
-        """The client for which the request counts. Clients with the token or a session have a limit
-        of their own: on this host any user may connect from the address of the proxy."""
-        known = self._site is not None and self._site.is_known_visitor(request)
-        return client_of(request.remote or "") + (" with the token" if known else "")
+        """The client for which the request counts. People with the token or a session have limits of
+        their own: on this host any user may connect from the address of the proxy."""
+        return client_of(request.remote or "") + (
+            self._site.name_visitor(request) if self._site else ""
+        )
 
     async def _answer_health(self, request: web.Request) -> web.Response:
         return web.Response(text="ok\n", headers=link_pages.LINK_PAGE_HEADERS)

@@ -17,8 +17,7 @@ from sentinel.web.snapshot_cache import LiveFacts
 from sentinel.web.views import PageViews
 
 BURST, REFILL = 600, 60.0
-"""Requests that one address may make at once, and each second after that. All people behind a
-reverse proxy have one address."""
+"""Requests that one client may make at once, and each second after that."""
 
 ANSWERS, EACH = 30, 0.5
 """The same limits for acknowledging and silencing, whether the token is right or wrong."""
@@ -36,7 +35,8 @@ class Site:
         writing: RequestRateLimiter | None = None,
         others: OtherClusters | None = None,
     ) -> None:
-        self._live, self._gate, self._events = live, gate, EventStreams(live)
+        self._live, self._gate = live, gate
+        self._events = EventStreams(live, self.name_visitor)
         self._others = others
         self._reading = reading or RequestRateLimiter(BURST, REFILL)
         self._writing = writing or RequestRateLimiter(ANSWERS, EACH)
@@ -56,11 +56,14 @@ class Site:
         free = request.path in ("/healthz", "/metrics") or request.path.startswith("/a/")
         return free or not self._gate.is_unknown_host(request.headers)
 
-    def is_known_visitor(self, request: web.Request) -> bool:
-        """Whether the request has a session; for reading, the token is enough. For answers it is
-        not: a client that guesses tokens has to share the common limit."""
+    def name_visitor(self, request: web.Request) -> str:
+        """The client for limits, if the request says who asks: by a session, or by the proxy and its
+        token, each person alone. For reading, the token is enough. For answers it is not: a client
+        that guesses tokens has to share the common limit. Empty otherwise."""
         visitor = self._gate.identify_visitor(request.headers, self._live.get_now_s())
-        return visitor.session or (visitor.open and request.method in ("GET", "HEAD"))
+        reads = request.method in ("GET", "HEAD")
+        known = visitor.session or (visitor.open and (visitor.name or reads))
+        return f" with the token {visitor.name}" if known else ""
 
     def choose_rate_limiter(self, request: web.Request) -> RequestRateLimiter | None:
         """The limiter that counts this request. None if the path is unknown."""

@@ -37,6 +37,7 @@ from sentinel.web.snapshot_cache import LiveFacts
 from sentinel.web.tables import _compute_sort_place, slice_page
 from tests.channels.samples import HOSTILE
 from tests.lab.waiting import wait_until
+from tests.web.proof import of
 from tests.web.scenery import alert, around, fill, scene, store
 from tests.web.stage import TOKEN, Stage, stage
 
@@ -568,23 +569,23 @@ def test_connections_that_ask_nothing_keep_nobody_out(shown: Stage, source: str)
         assert 260 - len(open_still.poll(0)) <= connection_limit.MAX_PEER_CONNECTIONS
 
 
-def test_pages_that_one_client_keeps_open_leave_room_for_another(
-    shown: Stage, monkeypatch: pytest.MonkeyPatch
+def test_pages_that_one_person_keeps_open_leave_room_for_another(
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The oldest page of who has most goes; where nobody has more, none does."""
+    """Behind one proxy: the oldest page of who has most goes; where nobody has more, none does."""
     monkeypatch.setattr(events, "MAX_OPEN_PAGES", 2)
     with ExitStack() as wires:
+        s = wires.enter_context(stage(gate=Gate(TOKEN, user_header="X-Remote-User")))
 
-        def open_page(client: str) -> socket.socket:
-            address = ("127.0.0.1", shown.server.listen_port)
+        def open_page(who: str) -> socket.socket:
+            address = ("127.0.0.1", s.server.listen_port)
             wire = wires.enter_context(socket.create_connection(address))
-            wire.sendall(b"GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            said = "".join(f"{name}: {value}\r\n" for name, value in of(who).items())
+            wire.sendall(f"GET /events HTTP/1.1\r\nHost: localhost\r\n{said}\r\n".encode())
             return wire
 
-        monkeypatch.setattr(events, "client_of", lambda _: "mallory")
         first, second = open_page("mallory"), open_page("mallory")
         assert (b"200 OK" in first.recv(1000), b"200 OK" in second.recv(1000)) == (True, True)
-        monkeypatch.setattr(events, "client_of", lambda _: "alice")
         assert b"200 OK" in open_page("alice").recv(1000)
         first.settimeout(5)
         while not first.recv(1000).endswith(b"0\r\n\r\n"):
@@ -648,6 +649,24 @@ def test_whoever_has_a_session_is_not_slowed_by_others_of_the_same_address() -> 
         own_page = {**known, "Origin": s.url}
         assert ask(s, "POST", ACK, headers=own_page, data={"note": "x"})[0] == 303
         assert ask(s, "POST", ACK, data={"token": TOKEN})[0] == 429
+
+
+def test_people_behind_a_proxy_are_not_slowed_by_one_of_them() -> None:
+    """The proxy says who asks, and its token that this is so. One who asks without end waits alone, and so
+    does a guess at the token: who reads and who answers is let through."""
+    limits = (RequestRateLimiter(5, 0.1), RequestRateLimiter(3, 0.1))
+    gate = Gate(TOKEN, user_header="X-Remote-User", administrators=frozenset({"root"}))
+    with stage([alert(1, "gpu00001", labels={"user": "ann"})], limits=limits, gate=gate) as s:
+        for who in ("mallory", "ann"):
+            assert [ask(s, "GET", "/", headers=of(who))[0] for _ in range(6)] == [*[200] * 5, 429]
+        for _ in range(4):
+            ask(s, "POST", ACK, headers=of("mallory"), data={})
+            ask(s, "POST", ACK, headers=of("root", "guess"), data={})
+        refused = [of("mallory"), of("root", "guess"), of("ann", "guess"), {}]
+        assert [ask(s, "POST", ACK, headers=who, data={})[0] for who in refused] == [429] * 4
+        assert ask(s, "GET", "/", headers=of("root"))[0] == 200
+        for who in ("ann", "root"):
+            assert ask(s, "POST", ACK, headers=of(who), data={"note": "x"})[0] == 303
 
 
 def test_answers_are_limited_apart_from_reading() -> None:
