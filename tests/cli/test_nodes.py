@@ -289,14 +289,15 @@ exec {SCONTROL} "$@"
 
 @pytest.mark.long
 def test_the_list_tells_states_reasons_and_ages(desk: Desk) -> None:
-    """Base, flags, reason, who and since when; a summary by state; untrusted text is inert."""
+    """Base, flags, reason, who and since when; a summary by state; untrusted text is inert. Columns are
+    aligned where $COLUMNS is set, as by xdist, and else have tabs between them."""
     desk.lab.ask(["scontrol", "update", "NodeName=node-0", "State=DRAIN", "Reason=\x1b[31mred"])
     desk.lab.crash_node(2)
     desk.lab.wait_node("node-2", "NOT_RESPONDING")
     table = desk.run("list")
     assert (table.returncode, "\x1b" in table.stdout) == (0, False)
-    assert re.search(r"node-0 +IDLE\+DRAIN +\w+ +root +\\x1b\[31mred", table.stdout)
-    assert re.search(r"2 +IDLE +node-\[1,3\]", table.stdout)
+    assert re.search(r"node-0\s+IDLE\+DRAIN\s+\w+\s+root\s+\\x1b\[31mred", table.stdout)
+    assert re.search(r"2\s+IDLE\s+node-\[1,3\]", table.stdout)
     found = desk.json("list", "node-[0,2]")
     assert sum(found["summary"].values()) == 2
     first = found["nodes"][0]

@@ -311,7 +311,7 @@ def _describe_newest(last: tuple[str, CompleteCheckpoint], now: Instant) -> str:
     age = get_elapsed_s(one.since, now)
     at = clock_text(now.wall / SECOND - age, now.wall / SECOND)
     words = f"complete {at} ({duration_text(age)} old, {size_text(one.size)})"
-    return f"newest: {visible(name)}, {words}"
+    return f"newest {visible(name)}, {words}"
 
 
 def _make_values(sight: FolderObservation) -> dict[str, Value]:

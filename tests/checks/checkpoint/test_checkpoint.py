@@ -82,7 +82,7 @@ def test_the_newest_complete_one_is_told_with_age_size_and_number(tmp_path: Path
     finding = only(run(check(tmp_path)))
     assert finding.status is Status.OK
     assert finding.summary == (
-        f"newest: global_step200, complete {clock_text(NOW - HOUR, NOW)} (1h old, 5 kB)"
+        f"newest global_step200, complete {clock_text(NOW - HOUR, NOW)} (1h old, 5 kB)"
     )
     assert finding.values == {
         "age_seconds": HOUR, "at_risk_seconds": HOUR, "size_bytes": 5000, "complete": 2, "step": 200,
@@ -138,7 +138,7 @@ def test_a_late_one_is_critical_and_says_what_is_at_risk(
     finding = only(run(check(tmp_path, job="llm", users=["root"]), jobs=(job(ran=9 * HOUR),)))
     assert finding.status == status
     if status == "critical":
-        assert "nothing saved for 4h 01m (limit 4h); newest: step_100, complete" in finding.summary
+        assert "nothing saved for 4h 01m (limit 4h); newest step_100, complete" in finding.summary
 
 
 def test_a_job_cannot_lose_more_than_it_has_run(tmp_path: Path) -> None:

@@ -311,11 +311,11 @@ def test_what_is_said_of_it() -> None:
     told = judge_checkpoints(sight, 100.0, 2).summary.split("; ")
     assert told[0] == "nothing saved since the job started 110s ago (limit 100s)"
     assert told[1] == "1 complete checkpoint, at least 2 expected"
-    assert told[2].startswith("newest: s1, complete ")
+    assert told[2].startswith("newest s1, complete ")
     assert told[2].endswith("(2m old, 100 B)")
     assert told[3:] == ["5 names do not fit", "s9 is not complete: it has no DONE"]
     old = judge_checkpoints(replace(sight, ran=500.0), 100.0, 0).summary
-    assert old.startswith("nothing saved for 2m (limit 100s); newest: s1, ")
+    assert old.startswith("nothing saved for 2m (limit 100s); newest s1, ")
     for ran in (None, 120.0, 130.0):
         longer = replace(sight, ran=ran, begun="", unfit="")
         assert len(judge_checkpoints(longer, 1000.0, 0).summary.split("; ")) == 1
