@@ -154,21 +154,17 @@ def _broken_finding(
             " users go on."
             if status is Status.CRITICAL
             else "The jobs of sentinel that are left go on; when they have ended, nothing is watched.",
-            todo=_describe_release(acts[-1].render(), owner)
+            todo=f"As {owner}, run `{acts[-1].render()}`: the next job starts then. `squeue` below shows why it"
+            " is held."
+            if acts and owner
+            else f"An administrator holds it, and only one can release it (`{acts[-1].render()}`). Ask why it is"
+            " held."
             if acts
             else "Run `sentinel cron ensure` below: it queues the next job. That needs no root.",
             ask=f"release the job ({acts[-1].render()}), or say why it is held: it runs sentinel"
             if acts and not owner
             else "",
         ),
-    )
-
-
-def _describe_release(release: str, owner: str) -> str:
-    if owner:
-        return f"As {owner}, run `{release}`: the next job starts then. `squeue` below shows why it is held."
-    return (
-        f"An administrator holds it, and only one can release it (`{release}`). Ask why it is held."
     )
 
 

@@ -158,7 +158,7 @@ def call_explain(args: argparse.Namespace) -> int:
         from sentinel.cli.placed_commands import place_commands  # lists need it not
 
         commands, acts = (
-            place_commands(open_one, acts=acting, config=state.shown_config) if open_one else ()
+            place_commands(open_one, acts=acting, named=state.name_config) if open_one else ()
             for acting in (False, True)
         )
         _print_alert_story(facts, at, commands, acts, state)

@@ -105,7 +105,7 @@ def call_incidents(args: argparse.Namespace) -> int:
             "\n".join(
                 postmortem.render_story_markdown(story)
                 if deed == "export"
-                else _render_story_lines(story, known, state.shown_config)
+                else _render_story_lines(story, known, state)
             )
         )
     return 0
@@ -308,7 +308,7 @@ def _print_incident_table(rows: Sequence[dict[str, Any]]) -> None:
     make_console().print(table)
 
 
-def _render_story_lines(story: Story, known: IncidentInputs, config: str) -> Iterator[str]:
+def _render_story_lines(story: Story, known: IncidentInputs, state: OpenState) -> Iterator[str]:
     yield f"{story['severity']} {story['title']}"
     for name, value in postmortem.list_story_facts(story):
         yield f"  {name}: {value}"
@@ -322,7 +322,7 @@ def _render_story_lines(story: Story, known: IncidentInputs, config: str) -> Ite
         yield f"  {m['alert']} {m['severity']} {m['check']} {m['subject']}: {m['summary']}"
         if m["held_back"]:
             yield f"    {m['held_back']}"
-        shown = place_commands(alerts[m["alert"]], "$ ", 3, config=config)
+        shown = place_commands(alerts[m["alert"]], "$ ", 3, named=state.name_config)
         yield from (f"    {line}" for line in shown)
     yield "what happened:"
     for t in story["timeline"]:

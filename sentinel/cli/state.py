@@ -74,14 +74,9 @@ class OpenState:
         if isinstance(error, StateUnavailable):
             raise app.StateUnreadable(str(error)) from error
 
-    @property
-    def shown_config(self) -> str:
-        """The configuration that commands have to name by -c; empty if they find it."""
-        return hidden_config_path(self.settings.path, os.environ)
-
     def name_config(self, command: str) -> str:
-        """The command, as people type it here."""
-        return name_config(command, self.shown_config)
+        """The command, as people type it here: with the configuration, where it has to be named."""
+        return name_config(command, hidden_config_path(self.settings.path, os.environ))
 
     def load_channel_settings(self) -> Settings:
         """The channels, for commands that show who is notified of an alert."""

@@ -16,6 +16,7 @@ from sentinel.cli.placed_commands import place_commands
 from sentinel.cli.screen import render_to_lines
 from sentinel.core.clock import shift_instant
 from sentinel.core.command_places import comment_places
+from sentinel.core.guidance import name_config
 from sentinel.core.model import Key
 from sentinel.homes import describe_setup_place
 from sentinel.status.collect import read_status_inputs
@@ -81,7 +82,7 @@ def test_every_face_says_where_and_as_whom_a_command_is_run(config: str) -> None
         one = alert(2, "thing", labels={}, values=values, commands=commands)
         own = "sentinel nodes list" + (f" -c {config}" if config else "")
         wanted = (f"# {place}, as yourself", "findmnt /x", f"# {here}", own)
-        assert place_commands(one, config=config) == wanted
+        assert place_commands(one, named=lambda c: name_config(c, config)) == wanted
 
         look = read_status_inputs(store([one], 0), around({}, config=config), START)
         (fact,) = build_facts(look).alerts

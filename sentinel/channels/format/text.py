@@ -54,7 +54,7 @@ class AlertCard(Struct, frozen=True, kw_only=True):
     `word` is the status (CRITICAL, RESOLVED …), `headline` what has happened (DIED, HANGS …) where
     that has a word, and `tone` the colour (critical, warning, unknown, ok, info). `title` is the
     check with its subject, `thing` the title without the check. `age` is the duration so far,
-    `clock` the beginning in short, `noticed` when sentinel first saw it, `told` the time of this
+    `shared` is what alike alerts have in common, `clock` the beginning in short, `noticed` when sentinel first saw it, `told` the time of this
     message. `note` says more about the message, e.g. a silence, or who acknowledged. `lines` are the
     end of a log or other details, below `heading`. `more` are commands that show the rest. `links`
     are words with addresses. `picture` is a chart as PNG. `count` is how many similar alerts the
@@ -67,6 +67,7 @@ class AlertCard(Struct, frozen=True, kw_only=True):
     thing: str
     cluster: str  # Name of the cluster.
     summary: str  # One line: the problem now.
+    shared: str
     impact: str  # What happens if nobody acts.
     steps: tuple[str, ...]  # What to do, in sentences.
     told: str
@@ -109,6 +110,9 @@ def make_card(notification: Notification) -> AlertCard:
         thing=title.removeprefix(f"{short_word(n.check)} "),
         cluster=short_word(n.cluster),
         summary=shorten_to_line(n.summary, _SUMMARY),
+        shared=shorten_to_line(
+            str((n.kind == "job" and n.values.get("end")) or n.summary.partition(";")[0]), _SUMMARY
+        ),
         impact="" if ended else _impact_text(n),
         steps=() if ended else _list_steps(n),
         told=told_time(n),
@@ -303,7 +307,7 @@ def _shared_card(alike: Sequence[Notification]) -> AlertCard:
 
 def overview_line(cards: Sequence[AlertCard]) -> str:
     """For example `3 alerts on h100-prod: 2 critical, 1 ok`, the worst first; then what all of them
-    share, and when they began: `20 alerts on lab: 20 critical, each: node failed (03:12 to 03:14 UTC)`."""
+    share, and when they began: `20 alerts on lab: 20 critical, each: FAILED (03:12 to 03:14 UTC)`."""
     clusters = sorted({c.cluster for c in cards if c.cluster})
     where = f" on {clusters[0]}" if len(clusters) == 1 else ""
     counts = ", ".join(_tone_counts(cards))
@@ -311,8 +315,9 @@ def overview_line(cards: Sequence[AlertCard]) -> str:
 
 
 def _describe_shared(cards: Sequence[AlertCard]) -> str:
-    """The first clause of all summaries, if it is the same, and from when to when they began."""
-    first = {(c.word, c.summary.partition(";")[0]) for c in cards}
+    """What all of them share, and from when to when they began: how a job ended, or the first clause
+    of the summary."""
+    first = {(c.word, c.shared) for c in cards}
     if len(first) > 1 or any(c.ended or c.count > 1 for c in cards):
         return ""
     began = sorted({c.clock for c in cards if c.clock})

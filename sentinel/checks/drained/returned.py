@@ -13,34 +13,26 @@ from sentinel.slurm.node_states import can_work, format_state, unknown_flags
 
 
 def judge_returned_node(node: Node, records: Sequence[ActionRecord]) -> Finding:
-    """That its drain is over, and what is known of how. `records` of actions on it, newest first."""
+    """That its drain is over, and what is known of how. `records` of actions on it, newest first.
+    UNKNOWN if slurmctld has not heard from it since its own start, or prints a word that is not known
+    here: it may be back or not."""
+    status, text = _describe_return(node, records)
     return Finding(
-        subject=node.name,
-        status=Status.UNKNOWN if _is_unclear(node) else Status.OK,
-        summary=visible(_describe_return(node, records)),
-        labels={"node": node.name},
+        subject=node.name, status=status, summary=visible(text), labels={"node": node.name}
     )
 
 
-def _is_unclear(node: Node) -> bool:
-    """Whether the node may be back or not: slurmctld has not heard from it since its own start, or
-    prints a word that is not known here."""
-    told = "DRAIN" in node.flags or is_out(node)
-    return not told and (node.state == "UNKNOWN" or bool(unknown_flags(node)))
-
-
-def _describe_return(node: Node, records: Sequence[ActionRecord]) -> str:
+def _describe_return(node: Node, records: Sequence[ActionRecord]) -> tuple[Status, str]:
     if "DRAIN" in node.flags:
-        return f"still drained, now for another reason: {shortened(node.reason, 80)}"
+        return Status.OK, f"still drained, now for another reason: {shortened(node.reason, 80)}"
+    over, state = "not drained any more", format_state(node)
     if is_out(node):
-        return f"not drained any more, and still out of service ({format_state(node)})"
-    if _is_unclear(node):
-        return (
-            f"not drained any more; not known whether it is back in service ({format_state(node)})"
-        )
+        return Status.OK, f"{over}, and still out of service ({state})"
+    if node.state == "UNKNOWN" or unknown_flags(node):
+        return Status.UNKNOWN, f"{over}; not known whether it is back in service ({state})"
     if not can_work(node):
-        return f"not drained any more, and takes no jobs yet ({format_state(node)})"
+        return Status.OK, f"{over}, and takes no jobs yet ({state})"
     last = records[0] if records else None
     if last and last.action == "undrain" and last.outcome is ActionOutcome.DONE:
-        return f"back in service: undrained by {last.by}"
-    return "back in service: resumed in Slurm, which does not record by whom"
+        return Status.OK, f"back in service: undrained by {last.by}"
+    return Status.OK, "back in service: resumed in Slurm, which does not record by whom"

@@ -90,11 +90,12 @@ def describe_end(gone: GoneJob, now: Instant, owner: str = "") -> str:
     if not gone.has_run and end.state == "FAILED":
         why = f": {explain_reason(end.reason).meaning}" if end.reason else ""
         return f"{head} was refused by Slurm before it had nodes{why}{_describe_end_time(gone, end, now)}"
-    words = f"{_describe_state(end)}{_describe_end_nodes(gone, end)}"
+    words = f"{describe_state(end)}{_describe_end_nodes(gone, end)}"
     return f"{head} {words}{_describe_end_time(gone, end, now)}"
 
 
-def _describe_state(end: JobEnd) -> str:
+def describe_state(end: JobEnd) -> str:
+    """Its state in words, with the exit code or signal, and who cancelled it."""
     by = f" by {visible(end.cancelled_by)}" if end.cancelled_by else ""
     word = visible(end.state.split(" ")[0])
     words = end_meaning(end).words

@@ -10,7 +10,7 @@ from msgspec import structs
 from sentinel.checks.job import rules, words
 from sentinel.checks.job.deaths import list_deaths
 from sentinel.checks.job.done import last_run, seems_finished
-from sentinel.checks.job.ends import describe_end, get_end_instant, is_completed
+from sentinel.checks.job.ends import describe_end, describe_state, get_end_instant, is_completed
 from sentinel.checks.job.guidance import guide_death, guide_wait
 from sentinel.checks.job.memory import GoneJob, Memory
 from sentinel.checks.job.output import find_error_line, find_last_step, get_stdout_path
@@ -125,8 +125,8 @@ def _judge_dead(settings: JobSettings, view: TrainingView) -> Finding:
     where = f"its nodes are in the maintenance reservation {visible(view.maintenance)}"
     wait = _get_wait(settings, view)
     waits = render_wait(wait, view.memory.dead or view.now, view.now, view.zone)
-    texts = [view.at_risk, view.maintenance and where, waits]
-    more = [*_list_storm(settings, view), *filter(None, texts)]
+    storm = rules.find_restart_storm(settings, view)
+    more = filter(None, [storm, view.at_risk, view.maintenance and where, waits])
     status = Status.WARNING if informs else Status.CRITICAL
     finding = _make_finding(settings, view, status, "; ".join([text, *more]))
     return structs.replace(
@@ -208,6 +208,8 @@ def _iterate_circumstances(view: TrainingView) -> Iterator[tuple[str, Value]]:
         yield "maintenance", visible(view.maintenance)
     if view.memory.gone:
         main = _get_main_job(view.memory)
+        if main.end:
+            yield "end", describe_state(main.end)
         written = get_stdout_path(main)
         if path := main.seen.workdir if not written or written == os.devnull else written:
             yield "path", visible(path)
@@ -250,11 +252,6 @@ def _get_wait(settings: JobSettings, view: TrainingView) -> SuccessorWait:
 def _is_held_by_user(held: Sequence[Job]) -> bool:
     """Whether the job's own user holds it, and so knows of it."""
     return bool(held) and all(explain_reason(job.reason).code == "JobHeldUser" for job in held)
-
-
-def _list_storm(settings: JobSettings, view: TrainingView) -> list[str]:
-    text = rules.find_restart_storm(settings, view)
-    return [text] if text else []
 
 
 def _get_main_job(memory: Memory) -> GoneJob:

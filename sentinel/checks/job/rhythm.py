@@ -128,12 +128,8 @@ def explain_wait(last: GoneJob, memory: Memory, gap: float | None = None) -> str
         return f"{wait.why}; sentinel waited {duration_text(wait.seconds)} for a new job, and none came"
     # who obeys each message knows when they did
     own = [one for one in find_delays_after(last, memory) if not one.prompted]
-    came = _join_words(own) if own else ""
-    return (
-        f"sentinel did not wait: new jobs came {came} after such ends, with no rhythm"
-        if own
-        else ""
-    )
+    said = "sentinel did not wait: new jobs came {} after such ends, with no rhythm"
+    return said.format(_join_words(own)) if own else ""
 
 
 def suggest_gap_line(last: GoneJob, memory: Memory) -> str:

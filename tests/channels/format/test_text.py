@@ -217,17 +217,18 @@ def test_alerts_that_are_alike_begin_with_what_they_share_and_when() -> None:
     dead = [
         notification(
             subject=f"job-{n}",
-            summary=f"node failed; job {n} is gone",
+            summary=f"job {n} FAILED on node-{n}; nothing is queued",
+            values={"end": "FAILED"},
             since=f"2026-09-30T03:{12 + n}:05+02:00",
         )
         for n in range(3)
     ]
     begin = "CRITICAL 3 alerts on h100-prod: 3 critical"
-    assert subject_line(dead).startswith(f"{begin}, each: node failed (03:12 to 03:14 +02:00): ")
+    assert subject_line(dead).startswith(f"{begin}, each: FAILED (03:12 to 03:14 +02:00): ")
     known = [replace(n, guidance=Guidance(headline="DIED")) for n in dead]
     assert subject_line(known).startswith("DIED 3 alerts on h100-prod")
     assert subject_line([*known, notification()]).startswith("CRITICAL 4 alerts")
-    other = replace(dead[0], summary="out of memory; job 0 is gone")
+    other = replace(dead[0], values={"end": "ran out of memory"})
     assert subject_line([other, *dead[1:]]).startswith(f"{begin}: training")
     assert ", each: " not in subject_line([replace(n, reason="resolved") for n in dead])
 
