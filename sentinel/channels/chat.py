@@ -11,7 +11,7 @@ from sentinel.channels.format.blocks import ChatContent, fit_blocks, make_chat
 from sentinel.channels.http_channel import HttpChannel
 from sentinel.channels.http_request import HttpRequest
 from sentinel.channels.markup import PLAIN, Markup, first_address
-from sentinel.channels.settings import check_timeout
+from sentinel.channels.settings import check_timeout, check_url
 from sentinel.channels.template import (
     BUILT_IN,
     ChatTemplates,
@@ -21,6 +21,7 @@ from sentinel.channels.template import (
 )
 from sentinel.core.errors import ChannelError
 from sentinel.core.model import Notification, Receipt
+from sentinel.core.settings import FilePath, Secret
 from sentinel.core.text import shortened
 from sentinel.core.values import Duration
 
@@ -128,6 +129,17 @@ class ChatChannel(HttpChannel, frozen=True, kw_only=True):
         message = self.message(notifications)
         parts = [("subject", message.title_line), ("text", message.body_text(self.room))]
         return [*parts, *([("trouble", message.words.trouble)] if message.words.trouble else [])]
+
+
+class WebhookChat(ChatChannel, frozen=True, kw_only=True):
+    """Base of the channels to chats that have one address, which is a secret."""
+
+    url: Secret
+    ca_file: FilePath = FilePath("")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_url(self.url.reveal(), "url")
 
 
 def button_links(message: ChatMessage) -> list[tuple[str, str]]:

@@ -3,12 +3,11 @@ https://discord.com/developers/docs/resources/webhook#execute-webhook"""
 
 from typing import ClassVar
 
-from sentinel.channels.chat import ChatChannel, ChatMessage
+from sentinel.channels.chat import ChatMessage, WebhookChat
 from sentinel.channels.http_request import HttpRequest
 from sentinel.channels.markup import DISCORD, Markup
 from sentinel.channels.post import form_request, json_request
-from sentinel.channels.settings import check_url
-from sentinel.core.settings import ExpectedAnswer, FilePath, Secret
+from sentinel.core.settings import ExpectedAnswer
 from sentinel.core.text import shortened
 
 # https://discord.com/developers/docs/resources/message#embed-object-embed-limits
@@ -22,7 +21,7 @@ _COLOURS = {
 }
 
 
-class Discord(ChatChannel, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Discord(WebhookChat, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Messages in a Discord channel through its webhook; nobody is ever mentioned."""
 
     markup: ClassVar[Markup] = DISCORD
@@ -31,13 +30,6 @@ class Discord(ChatChannel, frozen=True, kw_only=True, forbid_unknown_fields=True
         ExpectedAnswer(status=200, json={"id": None}),
         ExpectedAnswer(status=204),
     )
-
-    url: Secret
-    ca_file: FilePath = FilePath("")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_url(self.url.reveal(), "url")
 
     def request(self, message: ChatMessage) -> HttpRequest:
         """An embed with a colour for the severity. `content` would appear above it, so it is not

@@ -246,7 +246,7 @@ def _mail_receipt(server: SmtpServer, mail: MailEnvelope, taken: MailTaken) -> R
     refused = f"; refused: {list_refused(taken.refused)}" if taken.refused else ""
     took = f"{count - len(taken.refused)} of {count}" if refused else f"{count}"
     text = f"{server.host_and_port} accepted it for {took} recipient{'s' if count > 1 else ''}"
-    later = {who: said for who, said in taken.refused.items() if is_for_now(int(said[:3]))}
+    later = {who: said for who, said in taken.refused.items() if is_for_now(said)}
     doubt = f"refused for now (4xx), as by a greylist: {list_refused(later)}" if later else ""
     if not doubt and re.match(r"2\.7\.\d", taken.answer):
         doubt = "its answer is one of policy (2.7.x), as of a mail that was thrown away"

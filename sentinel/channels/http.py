@@ -124,13 +124,28 @@ def _status_within(answer: HttpAnswer) -> int | None:
 
 
 _FAILED_WORD = re.compile(r"err(?:or)?|fail(?:ed|ure)?", re.IGNORECASE)
+_FAILED_TEXT = re.compile(rf"\W{{0,3}}(?:{_FAILED_WORD.pattern})\b(?!\W{{0,3}}0\b)", re.IGNORECASE)
+"""The beginning of a text that tells an error (`ERR: 105, …` of SMS gateways), and none that counts 0."""
 
 
 def _sounds_failed(answer: HttpAnswer) -> bool:
-    """Whether a member of the JSON is a code that is neither 0 nor 2xx (Feishu's `code`, `retcode`).
-    Without a code: whether one is the word `error` or `failed`, or tells an error (`errorMessage` of
-    AWS Lambda, `errors` of GraphQL)."""
-    fields = {name.lower(): value for name, value in answer.json_fields.items()}
+    """Whether an object anywhere in the JSON sounds like a failure: gateways answer for each message in a
+    list. Without JSON: whether the text begins with the word."""
+    waiting, objects = [answer.json_value], list[dict[str, Any]]()
+    while waiting:
+        one = waiting.pop()
+        objects += [one] if isinstance(one, dict) else []
+        waiting += one.values() if isinstance(one, dict) else one if isinstance(one, list) else ()
+    return any(map(_tells_failure, objects)) or (
+        answer.json_value is None and _FAILED_TEXT.match(answer.said) is not None
+    )
+
+
+def _tells_failure(members: dict[str, Any]) -> bool:
+    """Whether a member is a code that is neither 0 nor 2xx (Feishu's `code`, `retcode`). Without a code:
+    whether one is the word `error` or `failed`, or tells an error (`errorMessage` of AWS Lambda, `errors`
+    of GraphQL)."""
+    fields = {name.lower(): value for name, value in members.items()}
     codes = [
         int(value)
         for name, value in fields.items()

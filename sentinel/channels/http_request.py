@@ -78,12 +78,17 @@ class HttpAnswer(Struct, frozen=True):
     media_type: str = ""  # Lower case, without parameters; empty: none was named.
 
     @property
-    def json_fields(self) -> dict[str, Any]:
-        """The JSON object in the body. Empty if it is none. Its texts may hold control characters."""
+    def json_value(self) -> Any:
+        """The JSON in the body. None if it is none. Its texts may hold control characters."""
         try:
-            found = msgspec.json.decode(self.body.removeprefix(codecs.BOM_UTF8))
+            return msgspec.json.decode(self.body.removeprefix(codecs.BOM_UTF8))
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            return {}
+            return None
+
+    @property
+    def json_fields(self) -> dict[str, Any]:
+        """The JSON object in the body. Empty if it is none."""
+        found = self.json_value
         return found if isinstance(found, dict) else {}
 
 

@@ -1,6 +1,7 @@
 """A mail server, a mail with its envelope, and the server's answers."""
 
 import base64
+import re
 from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
@@ -61,7 +62,12 @@ def list_refused(refused: Mapping[str, str], limit: int = 3) -> str:
     return ", ".join(shown) + more
 
 
-def is_for_now(code: int) -> bool:
-    """Whether the answer to a recipient may be another one later. Some say 552 of too many recipients,
-    which clients should take so (RFC 5321 4.5.3.1.10)."""
-    return code // 100 == 4 or code == 552
+_TRANSIENT = re.compile(r"4\d\d|5\d\d[ -]5\.(?:2\.2|3\.1|4\.5)\b")
+"""Codes that are of use for what passes only, by RFC 3463, whatever class a server gives them: a full
+mailbox or system, and congestion (Gmail's 550 5.4.5 for a day's limit)."""
+
+
+def is_for_now(said: str) -> bool:
+    """Whether the answer may be another one later. Some say 552 of too many recipients, which clients
+    should take so (RFC 5321 4.5.3.1.10)."""
+    return said.startswith("552") or _TRANSIENT.match(said) is not None

@@ -4,18 +4,17 @@ https://developers.mattermost.com/integrate/webhooks/incoming/"""
 import re
 from typing import ClassVar
 
-from sentinel.channels.chat import ChatChannel, ChatMessage
+from sentinel.channels.chat import ChatMessage, WebhookChat
 from sentinel.channels.http_request import HttpRequest
 from sentinel.channels.markup import MATTERMOST, Markup
 from sentinel.channels.post import json_request
-from sentinel.channels.settings import check_url
-from sentinel.core.settings import ExpectedAnswer, FilePath, Secret
+from sentinel.core.settings import ExpectedAnswer
 
 _ROOM = 7500
 """Characters. A post may have 16,383, but nobody reads such a long one."""
 
 
-class Mattermost(ChatChannel, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Mattermost(WebhookChat, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Messages in a Mattermost channel through an incoming webhook; nobody is mentioned."""
 
     markup: ClassVar[Markup] = MATTERMOST
@@ -23,13 +22,7 @@ class Mattermost(ChatChannel, frozen=True, kw_only=True, forbid_unknown_fields=T
         ExpectedAnswer(status=200, body=re.compile(r"\Aok\Z")),
     )
 
-    url: Secret
     channel: str = ""
-    ca_file: FilePath = FilePath("")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_url(self.url.reveal(), "url")
 
     def request(self, message: ChatMessage) -> HttpRequest:
         """The request. `channel`, if set, replaces the webhook's own channel."""

@@ -7,13 +7,13 @@ from urllib.parse import urlsplit
 
 from msgspec.structs import replace
 
-from sentinel.channels.chat import ChatChannel, ChatMessage, button_links, is_quiet, without_answers
+from sentinel.channels.chat import ChatMessage, WebhookChat, button_links, is_quiet, without_answers
 from sentinel.channels.http_request import HttpRequest
 from sentinel.channels.markup import PLAIN, Markup
 from sentinel.channels.post import json_request
-from sentinel.channels.settings import check_secret, check_url
+from sentinel.channels.settings import check_secret
 from sentinel.core.errors import Invalid
-from sentinel.core.settings import ExpectedAnswer, FilePath, Secret
+from sentinel.core.settings import ExpectedAnswer, Secret
 
 _TOPIC = re.compile(r"[-_A-Za-z0-9]{1,64}")
 # Bytes. ntfy turns messages above 4,096 into attachments, and refuses titles above 1,024.
@@ -21,7 +21,7 @@ _ROOM, _TITLE = 3600, 900
 _PRIORITIES = {"critical": 5, "unknown": 4, "warning": 4, "info": 3, "ok": 3}
 
 
-class Ntfy(ChatChannel, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Ntfy(WebhookChat, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Notifications on phones through an ntfy topic; its name is a secret, as its address is.
 
     Sent as JSON to the server's root, so that no text has to be fit for a header.
@@ -33,13 +33,10 @@ class Ntfy(ChatChannel, frozen=True, kw_only=True, forbid_unknown_fields=True):
     )
     markup: ClassVar[Markup] = replace(PLAIN, measure=lambda text: len(_encode_text(text)))
 
-    url: Secret
     token: Secret | None = None
-    ca_file: FilePath = FilePath("")
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_url(self.url.reveal(), "url")
         if not _TOPIC.fullmatch(self._topic_name()):
             raise Invalid("ends with no topic; write it like https://ntfy.sh/my-topic", "url")
         if self.token is not None:

@@ -230,7 +230,9 @@ def _refused_error(server: SmtpServer, error: SMTPResponseException) -> ChannelE
             f"{server.host_and_port} does not want to talk: {said}", reason="server"
         )
     what = "the sender" if isinstance(error, SMTPSenderRefused) else "the mail"
-    permanent = error.code // 100 == 5
+    # What says 552 of no recipient is too large.
+    later = error.code != 552 and is_for_now(f"{error.code} {error.message}")
+    permanent = error.code // 100 == 5 and not later
     return ChannelError(
         f"{server.host_and_port} refused {what}: {said}",
         permanent=permanent,
@@ -239,7 +241,7 @@ def _refused_error(server: SmtpServer, error: SMTPResponseException) -> ChannelE
 
 
 def _no_recipient_error(server: SmtpServer, error: SMTPRecipientsRefused) -> ChannelError:
-    permanent = not any(is_for_now(r.code) for r in error.recipients)
+    permanent = not any(is_for_now(f"{r.code} {r.message}") for r in error.recipients)
     said = list_refused(
         {
             r.recipient: quote_redacted(f"{r.code} {r.message}", server.wire_secrets)

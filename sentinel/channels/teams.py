@@ -10,13 +10,12 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from sentinel.channels.chat import ChatChannel, ChatMessage, button_links, without_answers
+from sentinel.channels.chat import ChatMessage, WebhookChat, button_links, without_answers
 from sentinel.channels.format.blocks import MessageBlock, fit_blocks
 from sentinel.channels.http_request import HttpRequest
 from sentinel.channels.markup import PLAIN, Markup
 from sentinel.channels.post import json_request
-from sentinel.channels.settings import check_url
-from sentinel.core.settings import ExpectedAnswer, FilePath, Secret
+from sentinel.core.settings import ExpectedAnswer
 from sentinel.core.text import shortened
 
 _ROOM, _LINE = 12_000, 120
@@ -32,7 +31,7 @@ _STYLES: dict[str, dict[str, Any]] = {
 }
 
 
-class Teams(ChatChannel, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Teams(WebhookChat, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Adaptive Cards in Microsoft Teams through a webhook of its Workflows app.
 
     Text runs know no markup, unlike text blocks: https://adaptivecards.io/explorer/TextRun.html
@@ -44,13 +43,6 @@ class Teams(ChatChannel, frozen=True, kw_only=True, forbid_unknown_fields=True):
         ExpectedAnswer(status=202, body=re.compile(r"\A\Z")),
         ExpectedAnswer(status=200, body=re.compile(r"\A1\Z")),
     )
-
-    url: Secret
-    ca_file: FilePath = FilePath("")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_url(self.url.reveal(), "url")
 
     def request(self, message: ChatMessage) -> HttpRequest:
         """A message with one card."""

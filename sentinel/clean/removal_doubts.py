@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import pwd
 import stat
@@ -43,6 +44,18 @@ def read_mount_id(fd: int) -> str:
 def is_writable(fd: int) -> bool:
     """Whether the user who runs this may remove names in an open directory."""
     return os.access(".", os.W_OK | os.X_OK, dir_fd=fd, effective_ids=True)
+
+
+def is_immutable(name: str, fd: int) -> bool:
+    """Whether somebody has made the file immutable (chattr(1)). Only what access(2) calls unwritable is
+    opened."""
+    if os.access(name, os.W_OK, dir_fd=fd, effective_ids=True, follow_symlinks=False):
+        return False
+    try:
+        os.close(os.open(name, os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=fd))
+    except OSError as error:
+        return error.errno == errno.EPERM
+    return False
 
 
 def is_renamable_only(above: os.stat_result, below: os.stat_result) -> bool:

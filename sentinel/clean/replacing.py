@@ -13,7 +13,13 @@ import os
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from sentinel.core.checkpoint_names import drop_part_numbers, is_log, is_staging, name_form
+from sentinel.core.checkpoint_names import (
+    drop_part_numbers,
+    is_log,
+    is_staging,
+    name_form,
+    training_form,
+)
 from sentinel.core.checkpoint_series import TRAINING_NUMBER_PATTERN
 
 WHOLE_SHARE = 0.95
@@ -83,7 +89,10 @@ class StepContent:
         name trainings."""
         named = ((path.rstrip("/"), size, at) for path, size, at in files)
         listed = [
-            one for one in named if not (is_log(os.path.basename(one[0])) or _is_passing(one[0]))
+            one
+            for one in named
+            if not is_log(own := os.path.basename(one[0]))
+            and not ("/" in one[0] and is_staging(own))  # a file in a step that was not ended
         ]
         largest = max((size for _, size, _ in listed), default=0)
         end = max((at for _, size, at in listed if size * 2 >= largest), default=0.0) + LATE_S
@@ -108,17 +117,12 @@ class StepContent:
 
 def _content_form(path: str, step: int | None, tracks: Collection[str]) -> str:
     """The form of a path. The numbers of trainings in its first name stay as they are."""
-    first = path.partition("/")[0]
+    first, slash, below = path.partition("/")
     trainings = TRAINING_NUMBER_PATTERN.findall(first)
     if tracks:
         labels = _read_labels(first, step)
         trainings += [f"{word} {labels[word]}" for word in sorted(tracks & labels.keys())]
-    return " of ".join([name_form(path), *trainings])
-
-
-def _is_passing(path: str) -> bool:
-    """Whether a file in a step has the name of one that was not ended."""
-    return "/" in path and is_staging(os.path.basename(path))
+    return " of ".join([training_form(first) + slash + name_form(below), *trainings])
 
 
 def replaces(new: StepContent, old: StepContent, *, is_stub: bool = False) -> bool:

@@ -21,6 +21,7 @@ from sentinel.clean.pointers import (
 from sentinel.clean.removal_doubts import (
     explain_barred,
     explain_doubt,
+    is_immutable,
     is_renamable_only,
     is_writable,
     list_home_folders,
@@ -66,7 +67,7 @@ class CheckpointRoot:
             raise RemovalRefused(f"{self.path} is a home directory; name one below it")
         self.device, self.mount, self._found = found.st_dev, read_mount_id(self.fd), found
         self._barred = explain_barred(self.fd)
-        self._meant = NamedThings()
+        self._meant, self._is_removing = NamedThings(), False
         self._beside: frozenset[str] = frozenset()
         # In a sticky directory only root, the owner of the directory and the owner of an entry may
         # remove it (unlink(2), EPERM).
@@ -154,13 +155,13 @@ class CheckpointRoot:
         have their own names again. Raises TimeoutError after the deadline (time.monotonic). Then
         the rest is already renamed.
         """
-        self._meant = self.find_pointed(rules)
+        self._meant, self._is_removing = self.find_pointed(rules), True
         for part in step.parts:
             again = self.look_at_entry(part.name, rules)
             if not again or (again.identity, again.at) != (part.identity, part.at):
                 raise RemovalRefused("was changed or replaced meanwhile; it was left as it is")
-            if again.named:
-                raise RemovalRefused("is named by a pointer now; it was left as it is")
+            if why := "is named by a pointer now" if again.named else again.held:
+                raise RemovalRefused(f"{why}; it was left as it is")
         gone = [step.first_name]
         if not gone_marks.is_gone_name(step.first_name):
             gone = self._move_aside(step, rules)
@@ -179,9 +180,8 @@ class CheckpointRoot:
         if stat.S_ISDIR(found.st_mode):
             fd = self._open_folder(entry.name, self.fd, identity_of(found))
             try:
-                weight = self._weigh_folder(fd, 0)
+                weight = self._weigh_folder(fd, 0, rules)
                 entry.marker = _marker_bytes(rules, fd)
-                entry.needs = names_needed(fd, entry.name, rules, self._beside)
                 if not gone_marks.is_gone_name(entry.name):
                     entry.held = entry.held or (RENAMABLE if weight.renamable else "")
                 elif not gone_marks.has_gone_mark(fd):
@@ -190,6 +190,8 @@ class CheckpointRoot:
                 os.close(fd)
         elif rules.complete and rules.is_marker(entry.name):
             entry.marker = found.st_size
+        if self._is_removing and is_immutable(entry.name, self.fd):
+            weight.held = weight.held or "it is immutable (`lsattr` shows it)"
         entry.size, entry.entries = weight.size, weight.entries
         entry.content, entry.files = weight.content, weight.files
         entry.at = weight.written if gone_marks.is_gone_name(entry.name) else weight.at
@@ -202,7 +204,7 @@ class CheckpointRoot:
             or self._meant.covers_entry(entry.name, entry.identity)
             or names_itself(telling)
         )
-        entry.leads = frozenset(weight.leads)
+        entry.leads, entry.needs = frozenset(weight.leads), weight.needs
         entry.held = entry.held or weight.held
 
     def _has_marker(self, name: str, owner: int) -> bool:
@@ -317,30 +319,35 @@ class CheckpointRoot:
             os.close(fd)
         os.rmdir(name, dir_fd=above)
 
-    def _weigh_folder(self, fd: int, depth: int) -> EntryWeight:
+    def _weigh_folder(self, fd: int, depth: int, rules: RetentionRules) -> EntryWeight:
         """Measure an open directory with its content. What vanishes meanwhile counts nothing."""
         weight = self._stat_weight(os.fstat(fd))
         names = [name for name in os.listdir(fd) if name != gone_marks.GONE_MARK]
         weight.held = "" if is_writable(fd) else "it may not be changed by who runs this"
         weight.renamable = is_renamable_only(self._found, os.fstat(fd))
-        weight.leads = named_inside(fd, os.readlink(f"/proc/self/fd/{fd}"))
+        path = os.readlink(f"/proc/self/fd/{fd}")
+        weight.leads = named_inside(fd, path)
+        if depth < 2:  # PEFT lays each named adapter into a folder of its own
+            weight.needs = names_needed(fd, path, rules, self._beside)
         for name in names:
             with suppress(FileNotFoundError):
                 found = os.stat(name, dir_fd=fd, follow_symlinks=False)
-                weight.add_inner(name, self._weigh_subfolder(name, fd, found, depth + 1))
+                weight.add_inner(name, self._weigh_subfolder(name, fd, found, depth + 1, rules))
         return weight
 
     def _weigh_subfolder(
-        self, name: str, above: int, found: os.stat_result, depth: int
+        self, name: str, above: int, found: os.stat_result, depth: int, rules: RetentionRules
     ) -> EntryWeight:
         if not stat.S_ISDIR(found.st_mode):
             weight = self._stat_weight(found)
             if stat.S_ISLNK(found.st_mode):
                 weight.leads = link_identities(above, name, os.path.join(self.path, "…", name))
+            if self._is_removing and is_immutable(name, above):
+                weight.held = f"{name} in it is immutable (`lsattr` shows it)"
             return weight
         fd = self._open_folder(name, above, identity_of(found), depth)
         try:
-            return self._weigh_folder(fd, depth)
+            return self._weigh_folder(fd, depth, rules)
         finally:
             os.close(fd)
 

@@ -21,6 +21,7 @@ class EntryWeight:
         self.files = [("", found.st_size, found.st_mtime)] if stat.S_ISREG(found.st_mode) else []
         self.named = False  # a pointer leads into it
         self.leads = set[tuple[int, int]]()  # targets of the links in it
+        self.needs: frozenset[str] = frozenset()  # names beside it that its descriptions name
         self.at = changed_at(found)  # when anything in it was last changed (seconds UTC)
         self.written = 0.0 if folder else self.at  # when a file in it was last written
 
@@ -35,6 +36,7 @@ class EntryWeight:
         self.renamable = self.renamable or inner.renamable
         self.named = self.named or inner.named
         self.leads |= inner.leads
+        self.needs |= inner.needs
 
 
 def changed_at(found: os.stat_result) -> float:

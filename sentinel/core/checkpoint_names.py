@@ -132,6 +132,12 @@ def name_form(name: str) -> str:
     return _VARYING_PATTERN.sub("#", name)
 
 
+def training_form(name: str) -> str:
+    """The same of an entry, in which drawn words stay as they are: the id of a run says which training it
+    is, and a name that is drawn says nothing (Determined's folders)."""
+    return _VARYING_PATTERN.sub(lambda found: "#" if found[0].isdigit() else found[0], name)
+
+
 def drop_part_numbers(name: str) -> str:
     """The name without the numbers of ranks and shards."""
     return _PART_PATTERN.sub("", name)

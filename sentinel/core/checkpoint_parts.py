@@ -30,9 +30,6 @@ MIN_FULL_SHARE = 0.8
 """Files whose names have so large a share of all combinations of their numbers ought to have all."""
 
 
-_Places = dict[tuple[int, str], tuple[int, int]]
-
-
 class _Axis(NamedTuple):
     """What an index in a name counts."""
 
@@ -49,7 +46,7 @@ def find_missing_part(paths: Iterable[str]) -> str:
 
     The files of torch DCP (`__3_0.distcp`) prove nothing: a rank that has nothing to write has none.
     """
-    paths, places = [*dict.fromkeys(paths)], _Places()
+    paths, places = [*dict.fromkeys(paths)], dict[tuple[int, str], tuple[int, int]]()
     # Indices by axis, and within it by the names and numbers beside the index.
     found = dict[_Axis, dict[str, set[int]]]()
     for path in paths:
@@ -94,19 +91,22 @@ def _find_in_grid(paths: Sequence[str]) -> str:
             one.add(number)
     places = [2 * at + 1 for at, one in enumerate(values) if len(one) > 1]
     axes = [sorted(one, key=int) for one in values if len(one) > 1]
-    settings = any(_SETTING_PATTERN.search(first[at - 1]) for at in places)
-    if settings or not MIN_FULL_SHARE <= len(paths) / prod(map(len, axes)) < 1:
+    if (
+        any(_SETTING_PATTERN.search(first[at - 1]) for at in places)
+        or not MIN_FULL_SHARE <= len(paths) / prod(map(len, axes)) < 1
+    ):
         return ""
     found = {tuple(map(_NUMBER_PATTERN.split(path).__getitem__, places)) for path in paths}
     inner = product(*(axis[:-1] for axis in axes))
-    if hole := next((numbers for numbers in inner if numbers not in found), None):
-        for at, number in zip(places, hole, strict=True):
-            first[at] = number
-        return "".join(first)
-    return ""
+    hole = next((numbers for numbers in inner if numbers not in found), ())
+    for at, number in zip(places, hole, strict=bool(hole)):
+        first[at] = number
+    return "".join(first) if hole else ""
 
 
-def _list_indices(path: str, places: _Places) -> Iterator[tuple[_Axis, str, int]]:
+def _list_indices(
+    path: str, places: dict[tuple[int, str], tuple[int, int]]
+) -> Iterator[tuple[_Axis, str, int]]:
     """The indices in those names of a path that were not read yet: the axis, what stands beside the index,
     and the index.
 
@@ -154,8 +154,7 @@ def _find_rank_gap(groups: Sequence[set[int]]) -> int | None:
     for group in distinct:
         for rank in group:
             holders.setdefault(rank, []).append(group)
-    every = sorted(holders)
-    nowhere = [rank + 1 for rank, after in pairwise(every) if after > rank + 1]
+    nowhere = [rank + 1 for rank, after in pairwise(sorted(holders)) if after > rank + 1]
     lost_with = dict[
         frozenset[int], list[int]
     ]()  # by the wider groups: the ranks that only they hold

@@ -7,7 +7,6 @@ numbers leave no hole: `state_#_#.bin` of llm.c, `iter_#_#_local.pt`. `clean` an
 
 from __future__ import annotations
 
-import os
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -16,7 +15,9 @@ from dataclasses import dataclass
 from sentinel.core.checkpoint_names import is_log, is_weights_file, name_form
 
 MAX_FORMS = 200
-"""If the files of a step have more forms than this, those of one extension are counted together."""
+"""If the files of a step have more forms than this, all are counted together."""
+
+ALL_FORMS = "*"
 
 MIN_ALIKE_STEPS = 2
 """If more steps than this have the same files, such a step counts as complete."""
@@ -109,19 +110,15 @@ def leave_out_notes(
 
 
 def find_saved_series(files: Sequence[tuple[str, int, float]]) -> dict[str, FileSeries]:
-    """The series of the files that the save itself wrote, by form; `*` and their extension if there are
-    too many forms.
+    """The series of the files that the save itself wrote, by form; one of all files if there are too many
+    forms.
 
     `files`: path, bytes and time of change (s UTC) of each file of the step."""
     largest = max((size for _, size, _ in files), default=0)
     end = max((at for _, size, at in files if size * 2 >= largest), default=0.0) + SAVE_SLACK_S
     found = find_series(path for path, _, at in files if at <= end)
-    if len(found) <= MAX_FORMS:
-        return found
-    kinds = Counter[str]()
-    for form, one in found.items():
-        kinds["*" + os.path.splitext(form)[1]] += one.count
-    return {kind: FileSeries(count) for kind, count in kinds.items()}
+    every = {ALL_FORMS: FileSeries(sum(one.count for one in found.values()))}
+    return found if len(found) <= MAX_FORMS else every
 
 
 def count_series(series: Mapping[str, FileSeries]) -> dict[str, int]:
@@ -139,8 +136,9 @@ def find_missing_beside(
     files count as missing only if exactly one is missing, the numbers have a gap, or the step
     `is_smaller`.
     """
-    by_extension = _is_by_extension(mine)
-    others = [o for o in others[-MAX_COMPARED_STEPS:] if _is_by_extension(o) is by_extension]
+    others = [one for one in others if (ALL_FORMS in one) is (ALL_FORMS in mine)][
+        -MAX_COMPARED_STEPS:
+    ]
     if not (mine and others) or (len(others) < MIN_ALIKE_STEPS and not is_smaller):
         return ""
     for form in sorted(others[0]):
@@ -193,10 +191,6 @@ def find_missing_in_order(steps: Sequence[Mapping[str, FileSeries]]) -> list[str
         if not why:
             complete.append(count)
     return missing
-
-
-def _is_by_extension(series: Collection[str]) -> bool:
-    return next(iter(series), "").startswith("*")
 
 
 def _read_series(form: str, names: Sequence[str]) -> FileSeries:

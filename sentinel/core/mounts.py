@@ -45,6 +45,14 @@ class Mount(Struct, frozen=True, kw_only=True):
         )
 
     @property
+    def is_image(self) -> bool:
+        """Whether nobody can write there, neither here nor on a server: a block device that is read-only
+        (anonymous ones have the major number 0), or a cache by FUSE (CernVM-FS)."""
+        return not self.writable_layers and (
+            self.type.startswith("fuse") or not self.device.startswith("0:")
+        )
+
+    @property
     def gave_up_option(self) -> str:
         """The option which shows that the kernel stopped writing after an error; empty if there is
         none."""

@@ -48,11 +48,14 @@ _LOST_TAIL = re.compile(
 )
 _LOST_LINES = 3
 _INACCESSIBLE = re.compile(
-    rf"nvidia ({_BUS}): (?:Unable to|can't) change power state from \S{{1,20}} to \S{{1,20}}"
-    r"(?:, device inaccessible| \(config space inaccessible\))"
+    rf"(?:NVRM: Attempting to remove device (?={_BUS} with non-zero usage count!)|(?:nvidia|amdgpu) (?={_BUS}: "
+    r"(?:(?:Unable to|can't) change power state from \S{1,20} to \S{1,20}"
+    r"(?:, device inaccessible| \(config space inaccessible\))|(?:amdgpu: )?device lost from bus!)))"
+    rf"({_BUS})"
 )
-"""The kernel's own message about a device that is gone: pci_power_up() in drivers/pci/pci.c of
-Linux, and pci_raw_set_power_state() before 6.0."""
+"""Messages about a device that is gone: pci_power_up() in drivers/pci/pci.c of Linux, and
+pci_raw_set_power_state() before 6.0; amdgpu_device_health_check() of amdgpu; and nv_pci_remove_helper() in
+kernel-open/nvidia/nv-pci.c, of one that is taken away while it is in use."""
 _WATCHDOG = re.compile(
     r"NVRM: (?:GPU[0-9]{1,3} )?(?:krcWatchdog\w{0,20}: )?"
     r"(RC watchdog: GPU is probably locked!? {0,4}(?:Notify Timeout Seconds: [0-9]{1,6})?)$"

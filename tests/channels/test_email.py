@@ -255,6 +255,9 @@ def test_a_recipient_who_is_refused_for_now_is_a_doubt(
         (("451 later", "452 full"), False),
         (("599 no", "500 no"), True),
         (("552 too many", "552 too many"), False),
+        (("550 no", "550 5.4.5 Daily user sending limit exceeded"), False),
+        # Exchange Online says 5.4.1 of who does not exist.
+        (("550 no", "550 5.4.1 Recipient address rejected: Access denied"), True),
     ],
 )
 def test_nobody_takes_it(smtp: SmtpServer, answers: tuple[str, str], permanent: bool) -> None:

@@ -93,7 +93,7 @@ def newest(root: Path, match: str) -> str:
     """The entry that `checkpoint` calls the newest complete one; empty if none is."""
     check = CheckpointCheck(path=FilePath(root), match=re.compile(match))
     (finding,) = check.run(context(FixedSlurm(), one_shot=True)).findings
-    said = re.search(r"newest (\S+), complete", finding.summary)
+    said = re.search(r"newest:? (\S+), complete", finding.summary)
     return said[1] if said else ""
 
 

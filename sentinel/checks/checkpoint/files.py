@@ -5,19 +5,20 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sentinel.checks.checkpoint.named_files import find_absent_file, find_named_files
+from sentinel.checks.checkpoint.named_files import NamedFiles, compare_index, compare_metadata
 from sentinel.checks.checkpoint.pointer import CheckpointPointer
-from sentinel.checks.text_child import Answer, TextReader
+from sentinel.checks.text_child import TextReader
+from sentinel.clean.mentions import has_weights_name, name_beginnings
 from sentinel.core.checkpoint_names import (
     drop_words,
     find_demanded_words,
     get_unfinished_marker_name,
+    is_log,
     is_staging,
     is_weights_file,
     name_form,
@@ -147,9 +148,19 @@ class CheckpointFolder:
         end = find_save_end(files, marked)
         forms = frozenset(name_form(name) for name, _, at in files if at <= end)
         own = [one for one in files if name_form(one[0]) in forms]
-        empty, lacks = self._judge_empty_files(path, own)
-        gap = find_missing_part(name for name, _, _ in own)
-        lacks = lacks or (gap and f"{gap} is missing")
+        named, others, lacks = self._read_indices(path, own)
+        if gap := find_missing_part(name for name, _, _ in own if name not in others):
+            lacks = lacks or f"{gap} is missing"
+        elif not (rule.marker or rule.latest):
+            lacks = lacks or find_unfinished(name for name, _, _ in own)
+        empty = [
+            name
+            for name, size, _ in own
+            if not (size or name in others or is_log(name))
+            and (is_weights_file(name) or has_weights_name(name))
+        ]
+        if hollow := next((name for name in empty if name in named), ""):
+            lacks = f"{visible(hollow)} has no byte"
         return CheckpointContents(
             size=size,
             changed=entry.changed if changed is None else changed,
@@ -158,7 +169,7 @@ class CheckpointFolder:
             files=tuple(files),
             end=end,
             forms=forms,
-            lacks=lacks or self._find_missing_by_index(path, own),
+            lacks=lacks,
             empty=tuple(empty),
         )
 
@@ -218,74 +229,62 @@ class CheckpointFolder:
                 return 0, found.mtime
         return found.size if found.regular else 1, found.mtime
 
-    def _judge_empty_files(
+    def _read_indices(
         self, path: str, files: Sequence[tuple[str, int, float]]
-    ) -> tuple[list[str], str]:
-        """The files of weights without a byte of which nothing is known, and a text about one that
-        ought to have content.
+    ) -> tuple[set[str], set[str], str]:
+        """Which files an index in the form of Hugging Face names, or torch DCP's metadata; and which others
+        have the form of these. A rank of DCP without items writes an empty file, which is not named
+        (torch/distributed/checkpoint/filesystem.py, write_data).
 
-        A rank of torch DCP without items writes an empty file, and the metadata names the others
-        (torch/distributed/checkpoint/filesystem.py, write_data). Metadata that names none says nothing.
-        """
-        sizes, unknown = {name: size for name, size, _ in files}, list[str]()
-        named = dict[str, Collection[str] | None]()  # what the metadata of a folder names
-        for name, size in sizes.items():
-            if size or not is_weights_file(name):
-                continue
-            folder, own = os.path.split(name)
-            if folder not in named:
-                named[folder] = self._find_named_files(
-                    path, os.path.join(folder, ".metadata"), sizes
-                )
-            if own in (named[folder] or ()):
-                return [], f"{visible(name)} has no byte"
-            if named[folder] is None:
-                unknown.append(name)
-        return unknown, ""
-
-    def _find_missing_by_index(self, path: str, files: Sequence[tuple[str, int, float]]) -> str:
-        """A text about the first file that does not exist although an index in the form of Hugging
-        Face names it, or about an index that cannot be read. Empty if there is neither."""
-        names = [name for name, _, _ in files]
+        A text about the first file that is named and not there, or about an index that cannot be read."""
+        named, others, lacks = set[str](), set[str](), list[str]()
         for name, size, _ in files:
-            if name.endswith(".index.json") and size <= _MAX_INDEX_BYTES:
-                try:
-                    absent = self._ask_about(path, name, size, find_absent_file, names)
-                except FileAbsent:
-                    continue
-                if absent is None:
-                    return f"{visible(name)} is no index that can be read"
-                if absent:
-                    return f"{visible(absent)} is missing, which {visible(name)} names"
-        return ""
-
-    def _find_named_files(
-        self, path: str, metadata: str, sizes: Mapping[str, int]
-    ) -> list[str] | None:
-        """See named_files. None as well if there is no metadata that can be read."""
-        if not 0 < (size := sizes.get(metadata, 0)) <= _MAX_INDEX_BYTES:
-            return None
-        try:
-            return self._ask_about(path, metadata, size, find_named_files, sizes)
-        except FileAbsent:
-            return None
+            folder, own = os.path.split(name)
+            is_index = own.endswith(".index.json")
+            if size > _MAX_INDEX_BYTES or not (is_index or own == ".metadata"):
+                continue
+            try:
+                told = self._ask_about(path, name, size, [other for other, _, _ in files])
+            except FileAbsent:
+                continue
+            if told:
+                named.update(os.path.join(folder, one) for one in told[0])
+                others.update(os.path.join(folder, one) for one in told[1])
+                lacks += [f"{visible(told[2])} is missing, which {visible(name)} names"][
+                    : len(told[2])
+                ]
+            elif is_index:
+                lacks.append(f"{visible(name)} is no index that can be read")
+        return named, others, next(iter(lacks), "")
 
     def _ask_about(
-        self,
-        path: str,
-        name: str,
-        size: int,
-        function: Callable[[bytes, Collection[str]], Answer],
-        names: Iterable[str],
-    ) -> Answer:
-        """What a function of named_files says of that file and those beside and below it. A child asks
-        it, because a user chose what stands there: 32 MiB of brackets are 1.3 GB of lists. Raises
-        FileAbsent or CannotTell."""
+        self, path: str, name: str, size: int, names: Sequence[str]
+    ) -> NamedFiles | None:
+        """What that file says of those beside and below it. A child reads JSON, because a user chose what
+        stands there: 32 MiB of brackets are 1.3 GB of lists. Raises FileAbsent or CannotTell."""
         _, data = self._files.read_file(os.path.join(path, name), 0, size, self._whose)
         folder = f"{name.rpartition('/')[0]}/".lstrip("/")
         there = [one[len(folder) :] for one in names if one.startswith(folder)]
+        if not name.endswith(".json"):
+            return compare_metadata(data, there)
         with TextReader(in_child=True, total_s=self._files.seconds_left) as reader:
-            return reader.ask(os.path.join(path, name), function, Any, data, there)
+            return reader.ask(
+                os.path.join(path, name), compare_index, NamedFiles | None, data, there
+            )
+
+
+def find_unfinished(paths: Iterable[str]) -> str:
+    """A text about a file whose name says that its writing was not ended, such as `.metadata.tmp` of torch
+    DCP, and whose ended one is not beside it. Empty if there is none. Hidden folders are caches."""
+    there = {*paths}
+    unended = (
+        path
+        for path in sorted(there)
+        if is_staging(os.path.basename(path))
+        and "/." not in f"/{os.path.dirname(path)}"
+        and not any(one in there and one != path for one in name_beginnings(path))
+    )
+    return next((f"{visible(path)} says that the save was not ended" for path in unended), "")
 
 
 def find_missing_forms(

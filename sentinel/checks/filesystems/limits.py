@@ -137,9 +137,6 @@ WARN = SpaceLimits(used=Share(85), inodes_used=Share(85))
 CRIT = SpaceLimits(used=Share(95), inodes_used=Share(95))
 
 
-IMAGES = frozenset({"squashfs", "isofs", "erofs", "cramfs", "romfs"})
-"""Types, as stat(1) -f names them, of file systems that are created full and stay full."""
-
 UPWARDS, DOWNWARDS = ("used", "inodes_used"), ("free", "full_in")
 """Numbers that get worse when they rise, and numbers that get worse when they fall."""
 
@@ -164,8 +161,6 @@ def refuse_relative(paths: Sequence[str]) -> None:
 def judge_usage(usage: FileSystemUsage, warn: SpaceLimits, crit: SpaceLimits) -> tuple[Status, str]:
     """The status by the stricter limit, and the text. It names every limit of that degree that is
     crossed."""
-    if usage.type in IMAGES:
-        return Status.OK, f"answers; a {usage.type} image is full by its nature"
     if usage.used_percent is None:
         return Status.UNKNOWN, f"reports no size (type {usage.type}): there is nothing to watch"
     for status, limits in ((Status.CRITICAL, crit), (Status.WARNING, warn)):

@@ -13,7 +13,7 @@ from sentinel import proc
 from sentinel.checks.filesystems.ext4_errors import read_recorded_errors
 from sentinel.checks.filesystems.limits import FileSystemUsage, limit_to_share
 from sentinel.checks.filesystems.probe import PathAnswer, probe_all, probe_path, real_path
-from sentinel.checks.filesystems.verdict import PathObservation, PathState
+from sentinel.checks.filesystems.verdict import LOOP, PathObservation, PathState
 from sentinel.core.errors import CannotTell
 from sentinel.core.mounts import MountTable, unescape_name
 from sentinel.core.ports import Context
@@ -95,6 +95,10 @@ def _observe_path(
 ) -> PathObservation:
     real = answer.real if answer else ""
     answer = _limit_answer(answer, reliable) if answer else None
+    above = mounts.find_mount(path)
+    if answer and answer.error == LOOP and above and above.type == "autofs":
+        # The kernel tries again until it calls that a loop of links (follow_automount() in fs/namei.c).
+        answer = replace(answer, error="its automounter does not mount it")
     mount = mounts.find_mount(real) if real else None
     main = mounts.find_main_mount(mount).point if mount else ""
     errors = read_recorded_errors(mount.device) if mount and mount.type == "ext4" else None
@@ -144,7 +148,7 @@ def meant_to_be_mounted(table: MountTable, limit: float) -> frozenset[str]:
             rows = [line.split() for line in file if not line.lstrip().startswith("#")]
     except OSError:
         return frozenset()
-    lasting = (r for r in rows if len(r) > 3 and not {"noauto", "nofail"} & set(r[3].split(",")))
+    lasting = (r for r in rows if len(r) > 3 and "noauto" not in r[3].split(","))
     spelt = {os.path.normpath(unescape_name(row[1])) for row in lasting if row[1].startswith("/")}
     away = sorted(point for point in spelt if not table.is_mount_point(point))
     return frozenset(

@@ -34,10 +34,11 @@ from sentinel.proc import StuckProcess
 
 # Errors about the question, not about the file system, of those that statfs(2) names, and more. They do
 # not say how the file system is.
+LOOP = "Too many levels of symbolic links"
 _UNSEEN = {
     "Permission denied": "may not be looked at: permission denied on the way to it",
     "Not a directory": "is not a directory; give the directory that is to be watched",
-    "Too many levels of symbolic links": "is a loop of symbolic links",
+    LOOP: "is a loop of symbolic links",
     "File name too long": "has too long a name",
     "Function not implemented": "tells nothing of its size: its driver knows no statfs",
     "Operation not supported": "tells nothing of its size: its driver knows no statfs",
@@ -284,8 +285,11 @@ def _path_problems(
         return [_refused_problem(answer.error)]
     if _is_lost(sight, seen, rules):
         return [(Status.CRITICAL, _describe_elsewhere(sight))]
+    used = judge_usage(answer.usage, rules.warn, rules.crit)
+    if used[0].bad and sight.mount and sight.mount.is_image and not seen.writable:
+        used = Status.OK, f"answers; an image ({sight.mount.type}) is full by its nature"
     return [
-        judge_usage(answer.usage, rules.warn, rules.crit),
+        used,
         *(_read_only_problems(sight, seen, rules) or _recorded_problems(sight, seen, rules)),
     ]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from msgspec import to_builtins
 from msgspec.structs import replace
 
 from sentinel.checks.gpu import cards, lemon, local, open_xids, recorder, signals, words
@@ -279,13 +280,16 @@ class GpuCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ) -> tuple[list[GpuEvent], dict[str, Any]]:
         """Slurm's events against nodes, and the jobs to ask about in the next run."""
         if not (self.signals and slurm and ctx.gpus is not None):
-            return [], {}
+            return [], {"drained": ctx.memory.get("drained", {})}
         records = ctx.logbook.records(limit=RECENT) if ctx.logbook is not None else ()
-        events = [*signals.drains(slurm.values()), *signals.undrains(records)]
+        drained = decode_memory(ctx.memory.get("drained"), dict[str, signals.Drain]) or {}
+        drained = signals.find_drains(slurm.values(), drained)
+        memory = {"drained": to_builtins(drained)}
+        events = [*signals.drains(drained), *signals.undrains(records)]
         try:
             jobs = ctx.slurm.jobs()
         except CannotTell:
-            return events, {"running": ctx.memory.get("running", [])}
+            return events, {**memory, "running": ctx.memory.get("running", [])}
         before = decode_memory(ctx.memory.get("running"), list[signals.Running]) or []
         events += [
             *signals.exclusions(jobs, len(slurm), ctx.now),
@@ -293,7 +297,10 @@ class GpuCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         ]
         now = signals.running(jobs, slurm.values())
         waiting = signals.waiting(before, jobs)
-        return events, {"running": signals.plain([*now, *waiting])}
+        return events, {
+            **memory,
+            "running": to_builtins([*{one.job_id: one for one in [*now, *waiting]}.values()]),
+        }
 
     def _others(
         self, silences: Mapping[str, Unreached], book: Book, ctx: Context

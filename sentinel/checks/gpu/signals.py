@@ -18,6 +18,7 @@ from sentinel.core.gpu_ledger import NODE_PREFIX, GpuEvent
 from sentinel.core.hostlist import expand_printed
 from sentinel.core.lemon_policy import DAY_S
 from sentinel.core.text import shortened, visible
+from sentinel.slurm.drain_reasons import classify_reason
 from sentinel.slurm.job_states import is_node_failure
 
 ASKED = 20
@@ -38,17 +39,26 @@ class Running(Struct, frozen=True, kw_only=True):
     count: int  # How many nodes.
 
 
-def drains(nodes: Iterable[Node]) -> Iterator[GpuEvent]:
+Drain = tuple[int, str, str]
+"""When a node was taken out (s UTC), why, and by whom."""
+
+
+def find_drains(nodes: Iterable[Node], before: Mapping[str, Drain]) -> dict[str, Drain]:
+    """The drained nodes, by name, without those of planned work. One that was drained at the last look
+    (`before`) keeps its first reason: Slurm gives each new text about it a time of its own."""
+    return {
+        node.name: before.get(node.name) or (node.reason_time, node.reason, node.reason_user or "?")
+        for node in nodes
+        if "DRAIN" in node.flags and node.reason and node.reason_time is not None
+        if classify_reason(node.reason) != "maintenance"
+    }
+
+
+def drains(found: Mapping[str, Drain]) -> Iterator[GpuEvent]:
     """An event for each drained node and the reason for which it was taken out."""
-    for node in nodes:
-        if "DRAIN" in node.flags and node.reason and node.reason_time is not None:
-            yield _event(
-                node.name,
-                "drained",
-                f"{node.reason_time} {node.reason}",
-                Instant(wall=node.reason_time * SECOND),
-                f"{node.reason} (by {node.reason_user or '?'})",
-            )
+    for name, (at, reason, by) in found.items():
+        when, text = Instant(wall=at * SECOND), f"{reason} (by {by})"
+        yield _event(name, "drained", f"{at} {reason}", when, text)
 
 
 def undrains(records: Iterable[ActionRecord]) -> Iterator[GpuEvent]:
@@ -132,9 +142,3 @@ def waiting(before: Sequence[Running], jobs: Iterable[Job]) -> list[Running]:
     there = {job.job_id for job in jobs}
     ended = [one for one in before if one.job_id not in there]
     return [*(one for one in before if one.job_id in there), *ended[ASKED:]]
-
-
-def plain(found: Sequence[Running]) -> list[Mapping[str, object]]:
-    """The jobs in the form in which the check remembers them."""
-    unique = {one.job_id: one for one in found}.values()
-    return [{"job_id": r.job_id, "nodes": r.nodes, "count": r.count} for r in unique]

@@ -5,7 +5,8 @@ import json
 import os
 import re
 import resource
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from sentinel.core.clock import shift_instant
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import Status
 from sentinel.core.settings import FilePath
-from sentinel.testing import START, FixedSlurm, context
+from sentinel.testing import START
 from sentinel.user_files.files import UserFiles
 from sentinel.user_files.whose import Whose
 from tests.checks.checkpoint.test_checkpoint import HOUR, NOW, check, only, run
@@ -270,44 +271,41 @@ def test_numbers_of_ranks_are_no_steps() -> None:
     assert find_missing_part(["__0_0.distcp", "__2_0.distcp"]) == ""
 
 
-@pytest.mark.parametrize("lost", [None, 777])
-def test_a_rank_among_more_than_twenty_thousand_files_is_missed(
-    tmp_path: Path, lost: int | None
-) -> None:
-    """Megatron-LM's `mp_rank_NN` in a folder for each node, of which so many were once not compared."""
-    folder = tmp_path / "step_1"
-    write(folder, {"shard.pt": "x" * 1000}, HOUR)
-    for node in range(630):
-        (folder / f"node_{node}").mkdir()
-        for rank in range(node * 32, node * 32 + 32):
-            if rank != lost:
-                path = folder / f"node_{node}" / f"rank_{rank}.dat"
-                path.touch()
-                os.utime(path, (NOW - HOUR, NOW - HOUR))
-    asked = check(tmp_path)
-    [shown] = asked.run(context(FixedSlurm(), START, limit=60.0, one_shot=True)).shown.values()
-    seen = "yes" if lost is None else "no: rank 777 is missing"
-    assert [row["complete"] for row in shown.rows] == [seen]
-
-
 OWN = Whose(user=getpass.getuser(), literal=True)
 
 
-class EndlessFiles(UserFiles):
-    """Each checkpoint has as many files as somebody wants to see."""
+class ListedFiles(UserFiles):
+    """Each checkpoint has these files."""
+
+    def __init__(self, paths: Iterable[str]) -> None:
+        super().__init__(10.0, 20.0, {})
+        self._paths = paths
 
     def sum_sizes(
         self, path: str, whose: Whose, most: int = 0
     ) -> tuple[int, float | None, list[tuple[str, int, float]]]:
-        return most, NOW - HOUR, [(f"{number}.bin", 1, NOW - HOUR) for number in range(most)]
+        return 9000, NOW - HOUR, [(path, 9, NOW - HOUR) for path in islice(self._paths, most)]
+
+
+def look_at(place: Path, paths: Iterable[str]) -> CheckpointLook:
+    write(place / "step_1", HF, HOUR)
+    folder = CheckpointFolder(str(place), re.compile(r"step_(\d+)"), ListedFiles(paths), OWN)
+    return CheckpointLook(folder, CheckpointRule(), Memory(), START)
+
+
+@pytest.mark.parametrize(("lost", "seen"), [(None, "yes"), (777, "no: rank 777 is missing")])
+def test_a_rank_among_more_than_twenty_thousand_files_is_missed(
+    tmp_path: Path, lost: int | None, seen: str
+) -> None:
+    """A folder for each node; so many files were once not compared."""
+    ranks = [rank for rank in range(30_000) if rank != lost]
+    look = look_at(tmp_path, (f"node_{rank // 32}/rank_{rank}.dat" for rank in ranks))
+    assert [row["complete"] for row in look.show_checkpoints().rows] == [seen]
 
 
 def test_of_what_has_too_many_files_nobody_knows_whether_it_is_whole(tmp_path: Path) -> None:
-    write(tmp_path / "step_1", HF, HOUR)
-    files = EndlessFiles(10.0, 20.0, {})
-    folder = CheckpointFolder(str(tmp_path), re.compile(r"step_(\d+)"), files, OWN)
     with pytest.raises(CannotTell, match="step_1 holds more than 200000 files to compare"):
-        CheckpointLook(folder, CheckpointRule(), Memory(), START)
+        look_at(tmp_path, (f"{number}.bin" for number in count()))
 
 
 SAVED = HF | {"rng_state_0.pth": "r" * 50, "config.json": "c" * 30, "tokenizer.json": "t" * 40}

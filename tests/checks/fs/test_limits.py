@@ -182,13 +182,6 @@ def test_the_stricter_limit_decides_and_is_named(
     assert judge_usage(seen, warn, crit) == (status, summary)
 
 
-def test_an_image_is_full_by_its_nature() -> None:
-    """Whoever names one wants to know that it answers and is mounted."""
-    image = parse_usage("131072 100 0 0 50 0 squashfs")
-    status, summary = judge_usage(image, *complete_limits(SpaceLimits(), SpaceLimits()))
-    assert (status, summary) == (Status.OK, "answers; a squashfs image is full by its nature")
-
-
 def test_a_share_is_never_shown_above_what_it_is() -> None:
     """94.99 must not read as 95."""
     assert [format_percent(p) for p in (94.99, 95.0, 100.0, 0.04, 66.67)] == [

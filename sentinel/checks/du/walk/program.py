@@ -67,7 +67,7 @@ def walk_order(order: WalkOrder) -> tuple[WalkSums, int]:
         return walker.sums, walker.pace.calls
     while stack and not order.is_late:
         rest = walker.walk_folder(
-            stack.pop(), speed.is_slow if order.threads > 1 else _is_never_slow
+            stack.pop(), speed.is_slow if order.threads > 1 else lambda _calls, _seconds: False
         )
         if rest:
             work: list[Unit | NamesPiece] = [*stack, *rest]
@@ -141,10 +141,6 @@ def _show_path(path: bytes) -> str:
 
 def _row_fields(row: list[int]) -> dict[str, int]:
     return {"apparent": row[0], "allocated": 512 * row[1], "entries": row[2]}
-
-
-def _is_never_slow(calls: int, seconds: float) -> bool:
-    return False
 
 
 def main() -> None:

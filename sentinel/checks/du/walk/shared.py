@@ -109,7 +109,7 @@ class SharedWalk:
                     break
             if len(stack) > 1 and board.is_someone_idle():
                 self._share_work(who)
-            walker.walk_folder(stack.pop(), _has_no_files)
+            walker.walk_folder(stack.pop(), lambda _calls, _seconds: False)
         walker.sums.left += len(stack)
 
     def _receive_work(self, who: int) -> bool:
@@ -156,10 +156,6 @@ def has_child_ended(pid: int, patience: float = 0.2) -> bool:
             if os.waitpid(pid, os.WNOHANG)[0]:
                 return True
             time.sleep(0.001)
-    return False
-
-
-def _has_no_files(calls: int, seconds: float) -> bool:
     return False
 
 
