@@ -74,7 +74,7 @@ def newest_of(tmp_path: Path, sizes: dict[str, int]) -> str:
         os.utime(tmp_path / name, (1_700_000_000 + number,) * 2)
     check = CheckpointCheck(path=FilePath(tmp_path), match=re.compile(r"\w+?_(\d+)\.\w+"))
     (finding,) = check.run(context(FixedSlurm(), one_shot=True)).findings
-    said = re.search(r"newest (\S+), complete", finding.summary)
+    said = re.search(r"newest:? (\S+), complete", finding.summary)
     assert said, finding.summary
     return said[1]
 
