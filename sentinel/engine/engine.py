@@ -81,6 +81,7 @@ class Engine:
         self._external_events = ExternalEvents(store, clock, self._db.call_async)
         self._finished: list[RunOutcome] = []
         self._commits = asyncio.Lock()
+        self._reads = asyncio.Lock()
         self._slots = asyncio.Semaphore(MAX_CONCURRENT_CHECKS)
         self._busy: set[str] = set()
         self._looking_again: set[str] = set()
@@ -291,8 +292,10 @@ class Engine:
         return self._pipeline.commits
 
     async def read(self, reading: Callable[[Store], Result]) -> Result:
-        """Read from the state, in the state's own thread."""
-        return await self._db.call_async(reading, self._store)
+        """Read from the state, in the state's own thread. One at a time: whoever opens pages without
+        end puts no more than one reading before what checks write and channels send."""
+        async with self._reads:
+            return await self._db.call_async(reading, self._store)
 
     async def review_alerts(self) -> None:
         """Commit messages that are due without a new observation: repeats, and alerts whose silence

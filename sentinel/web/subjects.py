@@ -58,6 +58,7 @@ class SubjectPages:
     def __init__(self, live: LiveFacts, shown: PageCache) -> None:
         self._live, self._shown, self._aside = live, shown, BackgroundReader()
         self._drawn: dict[tuple[Hashable, ...], tuple[Instant, ChartHistory]] = {}
+        self._turn = asyncio.Lock()
         self.routes: Sequence[web.AbstractRouteDef] = (
             web.get("/nodes", self.show_nodes),
             web.get("/nodes/grid.svg", self.send_node_grid),
@@ -268,7 +269,7 @@ class SubjectPages:
 
         Restricted viewers see only subjects for which they may see a `row`."""
         eyes = self._shown.get_visitor(request).eyes
-        around, now = self._live.around(), self._live.clock.now()
+        around = self._live.around()
         key = (
             request.path.removesuffix(".json"),
             asked.check,
@@ -276,13 +277,9 @@ class SubjectPages:
             request.query.get("at", ""),
             request.query.get("span", ""),
         )
-        at, past = self._drawn.get(key, (None, ChartHistory()))
-        if at is None or get_elapsed_s(at, now) >= REDRAWN:
-            past = await self._live.source.read(lambda store: read(store, now))
-            self._cache_history(key, now, past)
-        if row is None and not eyes.all:
-            past = ChartHistory()
-        elif isinstance(row, JobFact) and not may_see_training(eyes, row):
+        seen = row is not None or eyes.all
+        past = await self._read_history(key, read) if seen else ChartHistory()
+        if isinstance(row, JobFact) and not may_see_training(eyes, row):
             lines = [line for line in past.lines if line.name not in chart_history.OWNER_ONLY_LINES]
             past = ChartHistory(
                 lines=lines, marks=[replace(m, text=HIDDEN_TEXT) for m in past.marks]
@@ -306,16 +303,32 @@ class SubjectPages:
     ) -> Sequence[SpaceHolder]:
         """The largest users of space in the facts that `eyes` may see, and how fast they grow; read
         again after REDRAWN seconds."""
-        key, now = ("grew", row.check, row.path, eyes), self._live.clock.now()
-        at, past = self._drawn.get(key, (None, ChartHistory()))
-        if at is None or get_elapsed_s(at, now) >= REDRAWN:
-            rows = list_holders(facts, row.path)
-            grew = await self._live.source.read(
-                lambda s: chart_history.measure_growth(s, rows, now, HISTORY_S)
-            )
-            past = ChartHistory(grew=grew)
-            self._cache_history(key, now, past)
+        key, rows = ("grew", row.check, row.path, eyes), list_holders(facts, row.path)
+        past = await self._read_history(
+            key,
+            lambda store, now: ChartHistory(
+                grew=chart_history.measure_growth(store, rows, now, HISTORY_S)
+            ),
+        )
         return past.grew
+
+    async def _read_history(
+        self, key: tuple[Hashable, ...], read: Callable[[Store, Instant], ChartHistory]
+    ) -> ChartHistory:
+        """What was read under this key, for REDRAWN seconds. One history is read at a time, because two
+        weeks are many rows, and other pages wait for the same thread."""
+        if (kept := self._find_kept(key)) is not None:
+            return kept
+        async with self._turn:
+            if (kept := self._find_kept(key)) is None:
+                now = self._live.clock.now()
+                kept = await self._live.source.read(lambda store: read(store, now))
+                self._cache_history(key, now, kept)
+            return kept
+
+    def _find_kept(self, key: tuple[Hashable, ...]) -> ChartHistory | None:
+        at, past = self._drawn.get(key, (None, None))
+        return past if at and get_elapsed_s(at, self._live.clock.now()) < REDRAWN else None
 
     async def _read_actions_and_stacks(
         self, check: str, job: str, alone: bool

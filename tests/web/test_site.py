@@ -8,9 +8,11 @@ import select
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
+from functools import partial
 from typing import Any, cast
 from urllib.parse import quote
 
@@ -22,6 +24,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sentinel.alerting.orders import Author
+from sentinel.alerting.state import Store
 from sentinel.core.clock import SECOND
 from sentinel.core.errors import StoreError
 from sentinel.core.model import Status
@@ -667,6 +670,31 @@ def test_people_behind_a_proxy_are_not_slowed_by_one_of_them() -> None:
         assert ask(s, "GET", "/", headers=of("root"))[0] == 200
         for who in ("ann", "root"):
             assert ask(s, "POST", ACK, headers=of(who), data={"note": "x"})[0] == 303
+
+
+def test_pages_without_end_hold_up_nothing_that_the_service_does() -> None:
+    """Fifty requests wait for the state, behind one that is slow there: what the engine asks comes next,
+    and they come after it, one by one."""
+    begun, go, read = threading.Event(), threading.Event(), list[int]()
+
+    def look(number: int, _: Store) -> None:
+        begun.set()
+        go.wait(30)
+        read.append(number)
+
+    async def ask_all(s: Stage) -> int:
+        pages = [asyncio.ensure_future(s.engine.read(partial(look, n))) for n in range(50)]
+        await asyncio.to_thread(begun.wait, 30)
+        asked = asyncio.ensure_future(s.engine.orders())
+        asyncio.get_running_loop().call_soon(go.set)  # after the first step of what was asked
+        await asked
+        before = len(read)
+        await asyncio.gather(*pages)
+        return before
+
+    with stage() as s:
+        assert s.do(ask_all(s)) < 10
+    assert read == [*range(50)]
 
 
 def test_answers_are_limited_apart_from_reading() -> None:
