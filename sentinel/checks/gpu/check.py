@@ -282,8 +282,9 @@ class GpuCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         if not (self.signals and slurm and ctx.gpus is not None):
             return [], {"drained": ctx.memory.get("drained", {})}
         records = ctx.logbook.records(limit=RECENT) if ctx.logbook is not None else ()
-        drained = decode_memory(ctx.memory.get("drained"), dict[str, signals.Drain]) or {}
-        drained = signals.find_drains(slurm.values(), drained)
+        earlier = ctx.memory.get("drained")
+        known = decode_memory(earlier, dict[str, signals.Drain]) or {}
+        drained = signals.find_drains(slurm.values(), known)
         memory = {"drained": to_builtins(drained)}
         events = [*signals.drains(drained), *signals.undrains(records)]
         try:
