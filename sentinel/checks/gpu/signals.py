@@ -57,8 +57,13 @@ def find_drains(nodes: Iterable[Node], before: Mapping[str, Drain]) -> dict[str,
 def drains(found: Mapping[str, Drain]) -> Iterator[GpuEvent]:
     """An event for each drained node and the reason for which it was taken out."""
     for name, (at, reason, by) in found.items():
-        when, text = Instant(wall=at * SECOND), f"{reason} (by {by})"
-        yield _event(name, "drained", f"{at} {reason}", when, text)
+        yield _event(
+            name,
+            "drained",
+            f"{at} {reason}",
+            Instant(wall=at * SECOND),
+            f"{reason} (by {by})",
+        )
 
 
 def undrains(records: Iterable[ActionRecord]) -> Iterator[GpuEvent]:
