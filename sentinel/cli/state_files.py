@@ -154,6 +154,8 @@ def call_restore(args: argparse.Namespace) -> int:
     directory = _require_directory(args, "pg_restore", existing=False)
     if not os.path.isfile(args.file):
         raise NoStateFile(f"{args.file}: no such file")
+    if fault := find_site_fault(os.path.abspath(args.file)):
+        print(f"sentinel: others could have changed this copy: {fault.text}", file=sys.stderr)
     aside = restore_state(directory, os.path.abspath(args.file), SystemClock().now())
     kept = f"; what was there is kept as {visible(aside)}" if aside else ""
     print(f"{visible(directory)}: restored{kept}")

@@ -38,6 +38,7 @@ def test_a_copy_and_its_way_back(tmp_path: Path) -> None:
     done = said(tmp_path, "state", "restore", str(copy), "-c", file)
     assert done.returncode == 0
     assert "actions rest for an hour" in done.stderr
+    assert "could have changed" not in done.stderr
     for _ in range(2):
         assert said(tmp_path, "tick", "--all", "-c", file).returncode == 0
     told = [row for row in book(tmp_path) if row["check"] == "sentinel"]
@@ -47,6 +48,18 @@ def test_a_copy_and_its_way_back(tmp_path: Path) -> None:
     ]
     assert "restored from a copy" in told[0]["summary"]
     assert [row["alert"] for row in book(tmp_path) if row["check"] == "marker"] == [first["alert"]]
+
+
+def test_a_copy_that_others_may_write_is_named_when_it_is_put_back(tmp_path: Path) -> None:
+    """It may hold silences and messages of somebody else; whoever needs it now gets it."""
+    file = configured(tmp_path)
+    assert said(tmp_path, "tick", "-c", file).returncode == 0
+    copy = tmp_path / "copy.db"
+    assert said(tmp_path, "state", "backup", str(copy), "-c", file).returncode == 0
+    copy.chmod(0o666)
+    done = said(tmp_path, "state", "restore", str(copy), "-c", file)
+    assert done.returncode == 0
+    assert f"others could have changed this copy: {copy} may be written by everybody" in done.stderr
 
 
 def test_the_exit_codes(tmp_path: Path) -> None:
