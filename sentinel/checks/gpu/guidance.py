@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from sentinel.checks.gpu.judge import Problem
 from sentinel.core.guidance import (
+    DRAIN_STEP,
     Guidance,
     LookingCommand,
     avoid_node,
@@ -122,7 +123,7 @@ def suggest_commands(
     if status is Status.OK:
         return ()
     if not subject.startswith(GPU_PREFIX):
-        drains = status.bad and "nodes drain" in _first_step(about, texts[0])
+        drains = status.bad and DRAIN_STEP in _first_step(about, texts[0])
         drain = list_drain_commands(about.node, texts[0], is_bad=drains)
         return (
             look("sentinel nodes probe --gpus {}", about.node),

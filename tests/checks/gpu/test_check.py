@@ -14,6 +14,7 @@ from sentinel.core.actions import ActionOutcome, ActionRecord, NodeReading
 from sentinel.core.cluster import JobEnd, Node
 from sentinel.core.errors import CannotTell, Invalid, StoreError
 from sentinel.core.gpu_ledger import LedgerEntry
+from sentinel.core.guidance import DRAIN_STEP
 from sentinel.core.model import Status
 from sentinel.core.values import clock_text
 from sentinel.gpu.smi import parse
@@ -137,7 +138,7 @@ def test_a_missing_gpu_nobody_ever_saw() -> None:
         found["n1"].summary
         == "1 missing: 7 of 8 GPUs on n1 are there; the missing ones were never seen here, so their UUIDs are not known"
     )
-    assert "`sentinel nodes drain` below" in found["n1"].guidance.todo
+    assert DRAIN_STEP in found["n1"].guidance.todo
     assert looks(found["n1"])[-1].startswith("sentinel nodes drain n1 --reason '1 missing")
     here.check = GpuCheck(nodes="all", expect=7)
     assert here.bad() == {}
