@@ -4,7 +4,6 @@ import os
 import re
 from collections.abc import Container, Mapping, Sequence
 from functools import partial
-from textwrap import wrap
 from typing import Any
 
 from sentinel.config.convert import SettingsConverter
@@ -171,6 +170,8 @@ def _below(table: TableNode, step: str) -> TableNode:
 
 
 def _row(begin: str, text: str, width: int) -> list[str]:
+    from textwrap import wrap  # only help needs it
+
     return wrap(
         text, width, initial_indent=begin, subsequent_indent=" " * len(begin),
         break_long_words=False, break_on_hyphens=False,

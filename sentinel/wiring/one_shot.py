@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from sentinel.clock import SystemClock
@@ -40,6 +39,8 @@ def make_one_shot_check(
 
 def describe_options(kind: str, width: int = 100) -> list[str]:
     """Help lines for the options of a kind."""
+    from textwrap import wrap  # only help needs it
+
     cls = _load_check_kind(kind, ())
     what = " ".join((cls.__doc__ or "").strip().split("\n\n")[0].split())
     more = [*(f"Asked: {source}" for source in cls.SOURCES)]
