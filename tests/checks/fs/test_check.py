@@ -364,7 +364,7 @@ def poll(path: Path, memory: Any) -> Report:
     """Look until the probe that was let go has really ended."""
     for _ in range(100):
         report = look(path, memory=memory)
-        if "hangs" not in one(report).summary:
+        if one(report).status is not Status.CRITICAL:
             break
         time.sleep(0.05)
     return report
