@@ -247,8 +247,8 @@ class BatchBuilder:
         also if somebody has acknowledged it or it flaps. They are no more of the same."""
         names = [name for name in heard if name in alert.told]
         settled = alert.clear_since is None and key not in self._fresh
-        blind_after = self._plan.policies[key.check].blind_after
-        words = describe_news(alert, blind_after, self._now)
+        policy = self._plan.policies.get(key.check)  # the check may be gone from the configuration
+        words = describe_news(alert, policy.blind_after if policy else 1, self._now)
         if not (names and settled and words):
             return alert
         alert, transition = announce_again(alert, "again", self._now)

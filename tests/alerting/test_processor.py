@@ -154,6 +154,17 @@ def test_who_is_unseen_now_and_then_is_no_news() -> None:
     assert len(live_unseen(*many)) == 1 + 3
 
 
+def test_an_alert_of_a_check_that_was_taken_out_keeps_no_message_back() -> None:
+    """It may still wait for other checks of its pass; the others are told all the same."""
+    begun = after(process_outcomes([ran(disk("/a", Status.CRITICAL))], {}, PLAN, START))
+    waits = Held(HeldKind.CHECKS_AT_WORK)
+    alerts = {key: replace(alert, on_hold=waits) for key, alert in begun.items()}
+    plan = replace(PLAN, policies={"train": AlertPolicy(kind="job")})
+    dead = ran(disk("llm", Status.CRITICAL), check="train")
+    batch = process_outcomes([dead], alerts, plan, shift_instant(START, 60))
+    assert ("llm", "firing") in reasons(batch)
+
+
 def on(node: str, subject: str, status: Status) -> Finding:
     return Finding(subject=subject, status=status, summary="!", labels={"node": node})
 

@@ -260,17 +260,15 @@ class CheckpointFolder:
     def _ask_about(
         self, path: str, name: str, size: int, names: Sequence[str]
     ) -> NamedFiles | None:
-        """What that file says of those beside and below it. A child reads JSON, because a user chose what
-        stands there: 32 MiB of brackets are 1.3 GB of lists. Raises FileAbsent or CannotTell."""
+        """What that file says of those beside and below it. A child reads it, because a user chose what
+        stands there: 32 MiB of brackets are 1.3 GB of lists, and of names seconds. Raises FileAbsent or
+        CannotTell."""
         _, data = self._files.read_file(os.path.join(path, name), 0, size, self._whose)
         folder = f"{name.rpartition('/')[0]}/".lstrip("/")
         there = [one[len(folder) :] for one in names if one.startswith(folder)]
-        if not name.endswith(".json"):
-            return compare_metadata(data, there)
+        compare = compare_index if name.endswith(".json") else compare_metadata
         with TextReader(in_child=True, total_s=self._files.seconds_left) as reader:
-            return reader.ask(
-                os.path.join(path, name), compare_index, NamedFiles | None, data, there
-            )
+            return reader.ask(os.path.join(path, name), compare, NamedFiles | None, data, there)
 
 
 def find_unfinished(paths: Iterable[str]) -> str:
