@@ -47,9 +47,10 @@ class Mount(Struct, frozen=True, kw_only=True):
     @property
     def is_image(self) -> bool:
         """Whether nobody can write there, neither here nor on a server: a block device that is read-only
-        (anonymous ones have the major number 0), or a cache by FUSE (CernVM-FS)."""
+        (anonymous ones have the major number 0), or the cache of CernVM-FS. Another FUSE file system may
+        be one of a server (sshfs), which is full for those who write there."""
         return not self.writable_layers and (
-            self.type.startswith("fuse") or not self.device.startswith("0:")
+            self.source == "cvmfs2" or not self.device.startswith("0:")
         )
 
     @property

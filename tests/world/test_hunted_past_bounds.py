@@ -107,6 +107,8 @@ def on_a_node(options: str, was: bool = False) -> str:
 
 DISKS = (
     Case("meant-to-be-mounted-but-not-at-boot", "mount(8), nofail; cloud-init's default of mount_default_fields is defaults,nofail", lambda p: in_fstab(p, "defaults,nofail,_netdev"), "critical", DISK),
+    Case("a-read-only-mount-of-a-full-server", "https://github.com/libfuse/sshfs", lambda _: path_status(
+        CVMFS_ROW.replace("fuse cvmfs2", "fuse.sshfs me@far:/data"), "1 1000 0 0 90000 90000 fuseblk"), "critical", DISK),
     Case("a-cache-that-is-full-by-nature", CVMFS, lambda _: path_status(CVMFS_ROW, "1 1000 20 20 90000 0 fuseblk"), "ok", DISK),
     Case("an-image-of-ext4", "https://www.flatcar.org/docs/latest, disk layout: USR-A is read-only by dm-verity", lambda _: path_status(FLATCAR_ROW, "4096 1000 30 30 100 50 ext2/ext3"), "ok", DISK),
     # First written down as ok; docs/fs.md says why any read-only mount of a node is told, so it is arguable.
