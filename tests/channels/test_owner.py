@@ -12,7 +12,6 @@ from sentinel.channels.mail_owners import OPT_OUT, OwnerDirectory, find_opt_out
 from sentinel.core.errors import ChannelError, Invalid
 from sentinel.core.model import Receipt
 from tests.channels.samples import notification
-from tests.lab.accounts import set_home
 from tests.lab.cluster import Lab
 from tests.lab.fuse import Fuse
 from tests.lab.smtp import SmtpServer
@@ -119,8 +118,7 @@ def test_a_home_that_hangs_keeps_nobody_from_being_told(
     fresh: Lab, fuse: Fuse, smtp: SmtpServer
 ) -> None:
     """Whether they want mail cannot be told: they get it, and the receipt says so."""
-    user = fresh.user("far")
-    set_home(user, fuse.point)
+    user = fresh.user("far", at=fuse.point)
     fuse.hold("lookup")
     owner = OwnerDirectory(DOMAIN, limit=0.5).find_owner(user.name)
     fuse.release()

@@ -23,23 +23,21 @@ class User(NamedTuple):
     home: Path
 
 
-def add_user(name: str, home: Path, group: str | None, groups: Sequence[str]) -> User:
-    """Make the user and its home; `group` is the primary one, by default one of its own.
+def add_user(
+    name: str, home: Path, group: str | None, groups: Sequence[str], *, made: bool = True
+) -> User:
+    """Make the user and (`made`) its home; `group` is the primary one, by default one of its own.
 
     The lab's number is its own while it runs: a user of that name is what a killed one left.
     """
     remove_user(name)
     own = ["--gid", group] if group else ["--user-group"]
     more = ["--groups", ",".join(groups)] if groups else []
-    argv = ["useradd", "--uid", str(_new_uid()), "--create-home", "--home-dir", str(home)]
+    create = "--create-home" if made else "--no-create-home"
+    argv = ["useradd", "--uid", str(_new_uid()), create, "--home-dir", str(home)]
     _change([*argv, "--shell", "/bin/bash", *own, *more, name])
     entry = pwd.getpwnam(name)
     return User(name, entry.pw_uid, entry.pw_gid, home)
-
-
-def set_home(user: User, home: Path) -> None:
-    """The account's home from now on; nothing is made there."""
-    _change(["usermod", "--home", str(home), user.name])
 
 
 def add_group(name: str) -> None:

@@ -82,10 +82,21 @@ class Cluster(Client):
     def join_controller(self) -> None:
         self.controller.join()
 
-    def user(self, name: str, group: str | None = None, groups: tuple[str, ...] = ()) -> User:
-        """An ordinary user, removed with the lab; its real name is in the answer."""
+    def user(
+        self,
+        name: str,
+        group: str | None = None,
+        groups: tuple[str, ...] = (),
+        at: Path | None = None,
+    ) -> User:
+        """An ordinary user, removed with the lab; its real name is in the answer.
+
+        `at`: the home that is in its passwd entry, where nothing is made.
+        """
         unique, home = f"{paths.prefix(self.index)}-{name}", self.folder / "home" / name
         self._ledger.add("user", unique)
+        if at:
+            return accounts.add_user(unique, at, group, groups, made=False)
         removed(home)  # of one who was called so before, with another number
         return accounts.add_user(unique, home, group, groups)
 
