@@ -34,7 +34,7 @@ def recognise_links(
     """The links with slot and revision of their marks, and new marks for jobs whose ids never came
     back.
 
-    `links` have what their comments say, as 0.1.0 wrote it. It counts only for a
+    `links` have what their comments say, as sentinel before 0.1.0 wrote it. It counts only for a
     job without a mark. Without that as well, a job belongs to this installation unless it is older,
     and while a submission of that name is unanswered: nothing is cancelled because a clock is wrong.
     """

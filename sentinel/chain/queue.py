@@ -36,7 +36,7 @@ MAX_MEND_ROUNDS = 4
 next round."""
 
 COMMENT_MARK = "sentinel"
-"""The first word of the comments that 0.1.0 wrote. Slot and revision follow."""
+"""The first word of the comments that sentinel wrote before 0.1.0. Slot and revision follow."""
 
 COLUMNS = ("%A", "%j", "%T", "%e", "%k", "%r", "%P", "%V")
 """The columns of squeue that are read for each link."""

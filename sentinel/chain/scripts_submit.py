@@ -120,7 +120,7 @@ class ScriptSubmitter:
         return SubmittedRun(slot=slot, job=job, at=began, log=self._log_path(found, slot, job))
 
     def find_commented_job(self, found: FoundScript, record: ScriptRecord) -> SubmittedRun | None:
-        """The same for a record of 0.1.0, which did not keep the begin but wrote the slot into the
+        """The same for a record from before 0.1.0, which did not keep the begin but wrote the slot into the
         job's comment. Raises CannotTell."""
         known = {run.job for run in record.runs}
         for job, at, _state, comment in self._ask_jobs(found.key):

@@ -18,6 +18,7 @@ from sentinel.core.actions import ActionOutcome, ActionRecord, ActionSwitch, Gua
 from sentinel.core.cluster import Node
 from sentinel.core.gpu_ledger import GpuEvent, GpuSighting
 from sentinel.core.model import Batch, Receipt, Sample
+from sentinel.core.run_ledger import LedgerRow
 from sentinel.store.audit_log import SqlAuditLog
 from sentinel.store.backend import Backend
 from sentinel.store.gpu_ledger import SqlGpuLedger
@@ -30,6 +31,7 @@ from tests.store.nouns import alert, at, outgoing, run, transition
 
 STATES = Path(__file__).parent / "states"
 HOSTILE = "NUL \x00, lone \ud800, 'quote', %s :key ü😀"
+LEDGER_ROW = LedgerRow(run=HOSTILE, kind="saved", began=at().wall, ended=at(1).wall)
 
 
 def write_state(backend: Backend) -> None:
@@ -49,7 +51,8 @@ def write_state(backend: Backend) -> None:
         )
     )
     store.prune(at(DAY_S + 1))  # moves these samples to the older ones
-    store.commit(Batch(at=at(1), samples={"fs": (Sample("/scratch", "used", float("inf")),)}))
+    late = {"fs": (Sample("/scratch", "used", float("inf")),)}
+    store.commit(Batch(at=at(1), samples=late, ledger=(LEDGER_ROW,)))
     sent, _, given_up = store.read_outbox()
     store.sent([sent], at(5), Receipt("250 ok"))
     store.dropped([given_up], at(6), "no such user")
