@@ -108,6 +108,33 @@ def test_the_log_of_a_damaged_file_goes_with_it(tmp_path: Path) -> None:
     assert kept == moved
 
 
+@pytest.mark.parametrize("torn", [None, b"", b"\0" * 8192], ids=["whole", "cut", "zeros"])
+def test_a_power_cut_loses_nothing_that_was_committed_before(
+    tmp_path: Path, torn: bytes | None
+) -> None:
+    """What a disk has then: the file and its log, whose end may be cut or not written yet."""
+    state, drawn = tmp_path / "state", random.Random(7)
+    store = open_store(str(state), at()).store
+    store.take_lead("test", at())
+    told_before: list[str] = []
+    for number in range(20):
+        log = state / "sentinel.db-wal"
+        before = log.stat().st_size
+        store.commit(told(f"message {number}"))
+        copy = tmp_path / str(number)
+        shutil.copytree(state, copy)
+        kept = [*told_before, f"message {number}"]
+        if torn is not None:
+            length = drawn.randrange(before, log.stat().st_size)
+            (copy / log.name).write_bytes(log.read_bytes()[:length] + torn)
+            kept = told_before
+        opened = open_store(str(copy), at())
+        assert (summaries(opened.store.read_outbox()), opened.notices) == (kept, ()), number
+        opened.store.close()
+        told_before = [*told_before, f"message {number}"]
+    store.close()
+
+
 def test_a_command_leaves_the_file_to_the_service(tmp_path: Path) -> None:
     """Only who may lead moves it; the error names the leader."""
     filled(tmp_path)
