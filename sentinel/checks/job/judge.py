@@ -72,7 +72,11 @@ def _judge_alive(settings: JobSettings, view: TrainingView) -> Finding:
     found = _make_finding(
         settings, view, status, "; ".join([*troubles, _describe_queue(view), *done])
     )
-    return structs.replace(found, guidance=guide_wait(view.queue)) if status.bad else found
+    if not status.bad:
+        return found
+    pause = rules.find_paused(settings, view)
+    patience = rules.MAX_PAUSED_S if troubles == [pause] else 0.0
+    return structs.replace(found, guidance=guide_wait(view.queue), patience=patience)
 
 
 def _describe_unclear_jobs(queue: JobQueue) -> str:

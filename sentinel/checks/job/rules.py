@@ -17,6 +17,9 @@ HANDOVER_S = 600.0  # seconds without a running job that a handover to the next 
 MAX_STARTING_S = 1800.0
 # seconds that a job may be completing: KillWait, UnkillableStepTimeout, epilog
 MAX_ENDING_S = 600.0
+# seconds that a job may be suspended before anybody is told: ten time slices of gang scheduling
+# (SchedulerTimeSlice of slurm.conf, 30 s by default)
+MAX_PAUSED_S = 300.0
 
 _AFTER_END_PATTERN = re.compile(r"after(?:ok|any|notok|corr):(\d+)")
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from sentinel.checks.job.rules import MAX_PAUSED_S
 from sentinel.checks.job.words import describe_stuck
 from sentinel.core.cluster import Job
 from sentinel.core.errors import CannotTell
@@ -54,6 +55,15 @@ def test_what_one_look_says(jobs: list[Job], status: Status, words: str) -> None
     assert finding.status is status
     assert words in finding.summary
     assert finding.subject == "train"
+
+
+def test_a_short_suspension_wakes_nobody() -> None:
+    """Gang scheduling suspends jobs in turns. What else is wrong with it is told at once."""
+    paused = job(state="SUSPENDED")
+    assert glance(check(), paused).findings[0].patience == MAX_PAUSED_S
+    killed = check(kill_switch="/")
+    assert glance(killed, paused, pending()).findings[0].patience == 0
+    assert glance(check(starts_within=Duration(60)), pending()).findings[0].patience == 0
 
 
 @pytest.mark.parametrize(
