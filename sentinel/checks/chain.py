@@ -64,7 +64,9 @@ class ChainCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         now = ctx.now.wall / SECOND
         found = [_judge_slots(chain, entries, now)]
         if chain.is_in_slurm:
-            jobs = [job for job in ctx.slurm.jobs() if job.name in chain.strand_names]
+            # Everybody sees these names in the queue, and may give them to jobs of their own.
+            mine = [job for job in ctx.slurm.jobs() if job.user == own_user_name()]
+            jobs = [job for job in mine if job.name in chain.strand_names]
             if why := find_unknown_state(jobs):
                 raise CannotTell(visible(why))
             found.insert(0, _judge_links(chain, jobs, now))
@@ -93,7 +95,6 @@ def _judge_links(chain: Chain, jobs: Sequence[Job], now: float) -> Finding:
         others = len(held) < len(chain.strand_names)
         end = "the chain's other jobs go on" if others else _describe_last_end(jobs, now)
         text = f"the next job that runs sentinel is held and will not start: job {', '.join(held)}; {end}"
-        owner = visible(next(job.user for job in waiting.values() if job.job_id in held))
         ids = ",".join(held)
         admin = any("JobHeldAdmin" in job.reason for job in waiting.values())
         return _broken_finding(
@@ -102,7 +103,7 @@ def _judge_links(chain: Chain, jobs: Sequence[Job], now: float) -> Finding:
             Status.WARNING,
             (look("squeue -j {} -o '%i %u %r' | cat -v", ids),),
             (ActingCommand(owner=ADMINISTRATOR, argv=("scontrol", "release", ids)),),
-            "" if admin else owner,
+            "" if admin else own_user_name(),
         )
     if not waiting and chain.mode == "relay":
         return _broken_finding(

@@ -9,6 +9,7 @@ from sentinel.chain.folder import ChainFolder
 from sentinel.chain.journal import JournalEntry
 from sentinel.chain.model import Chain
 from sentinel.checks.chain import ChainCheck
+from sentinel.checks.users import own_user_name
 from sentinel.core.clock import SECOND
 from sentinel.core.cluster import Job
 from sentinel.core.errors import CannotTell
@@ -23,7 +24,7 @@ NOW = START.wall / SECOND
 
 def job(name: str, state: str = "PENDING", reason: str = "BeginTime", number: int = 1) -> Job:
     return Job(
-        str(number), str(number), str(number), "", name, "me", "main", state, reason, "", 0, "",
+        str(number), str(number), str(number), "", name, own_user_name(), "main", state, reason, "", 0, "",
         None, None, None, None,
     )  # fmt: skip
 
@@ -62,6 +63,20 @@ def test_links(place: ChainFolder, jobs: tuple[Job, ...], status: Status, said: 
     """One missing warns, none at all is critical."""
     seen = found(place, *jobs)["next jobs"]
     assert (seen[0], said in seen[1]) == (status, True)
+
+
+def test_jobs_of_others_with_the_chains_names_say_nothing(place: ChainFolder) -> None:
+    """They neither hide that the chain is broken, nor make an administrator release somebody's job.
+    The snapshot holds everybody's jobs where another check of the pass needs them."""
+    whole = (job("s-a"), *REST)
+    hers = tuple(
+        replace(job(name, reason=reason, number=70), user="mallory")
+        for name in CHAIN.strand_names
+        for reason in ("BeginTime", "JobHeldAdmin")
+    )
+    held = (job("s-a", reason="JobHeldUser", number=9), *REST)
+    for mine in (whole, REST, held, ()):
+        assert found(place, *mine, *hers) == found(place, *hers, *mine) == found(place, *mine)
 
 
 @pytest.mark.parametrize(
