@@ -21,7 +21,7 @@ from sentinel.nodes.probe import Cursor, KernelLog, NodeProbe, Unread
 HOUR = 3600
 NONE_THERE = re.compile(
     r"No devices were found|couldn't communicate with the NVIDIA driver|GPU is lost"
-    r"|Unable to determine the device handle(?!.{0,80}Insufficient Permissions)|Driver/library version mismatch"
+    r"|Unable to \w+ the device handle(?!.{0,80}Insufficient Permissions)|Driver/library version mismatch"
     r"|Driver Not Loaded|driver is not loaded|fallen off the bus|GPU requires reset"
     r"|power cables?.{0,40}not properly|interrupt issue|GPU access blocked",
     re.IGNORECASE,

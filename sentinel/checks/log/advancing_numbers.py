@@ -87,7 +87,7 @@ _NAN_PATTERN = re.compile(r"(?<![\w.])[-+]?(?i:nan|inf)(?!\w)")
 _PADDING_PATTERN = re.compile(r"[ \t]+")
 
 _WORD_PATTERN = re.compile(
-    rf"(?i)(?:(?<![\w-])|(?<=--))([^\W\d_](?:[^\W\d]*?[^\W\d_])??)(?:{FILLER_REGEX}['\"]?[ ,=:：\[(|#>→⇒\t_-]{{0,40}})['\"]?$"
+    rf"(?i)(?:(?<![\w-])|(?<=--))([^\W\d_](?:[^\W\d]*?[^\W\d_])??)(?:{FILLER_REGEX}['\"]?[ ,=:：\[(|#>→⇒\t_-]{{0,40}}(?:(?:(?<=['\"]: )|(?<==))[a-z][\w.]{{0,30}}\()?)['\"]?$"
 )
 
 _EPOCH_COUNT_PATTERN = re.compile(
@@ -242,8 +242,8 @@ def _find_growing_columns(lines: list[str], least: int) -> Iterator[tuple[str, s
         lone = regular.count(True) == 1
         if row := "" if total or not lone else find_row_count(column):
             yield "", ROW_NAME, row
-        elif named:
-            yield named
+        elif named and (known or not total or not has_loss(column[0].string)):
+            yield named  # beside a loss, what has its total behind it needs no word
         elif count := _match_epoch_count(column[0]):
             yield column[0].string[: count.start()], "batch", _EPOCH_COUNT_PATTERN.pattern
         else:

@@ -31,7 +31,7 @@ DEVICE_TROUBLE_KINDS = (
     ),
     TroubleKind(
         "GPU lost",
-        r"NVRM: .{0,200}fallen off the bus|NVRM: Xid|Unable to determine the device handle for GPU"
+        r"NVRM: .{0,200}fallen off the bus|NVRM: Xid|Unable to \w+ the device handle for GPU"
         r"|GPU is lost",
         ("fallen off", "NVRM: Xid", "device handle for GPU", "GPU is lost"),
         "NVIDIA driver, NVRM; nvidia-smi",

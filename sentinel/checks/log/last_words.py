@@ -48,9 +48,9 @@ _NAMED_FORMS = (
 
 _EXIT_FORM = re.compile(
     r"(?i)^[^\n]{0,300}(?:\bexit(?:ed|s|ing)?(?: with)?(?: a)?(?: non-?zero)?(?: exit)?(?: status code| status| code| exit ?code)?[ :=(]{1,4}-?[1-9]\d{0,2}\b"
-    r"|non-zero exit (?:status|code)|exit(?:[ _]?code|[ _]status)['\"]?[ :=]{1,4}-?[1-9]\d{0,2}\b)"
+    r"|\bcode=(?:killed|dumped)\b|\bcode=exited[,/] ?status=[1-9]|non-zero exit (?:status|code)|exit(?:[ _]?code|[ _]status)['\"]?[ :=]{1,4}-?[1-9]\d{0,2}\b)"
 )
-"""An exit code that a shell or a launcher prints."""
+"""An exit code that a shell, a launcher or systemd prints."""
 
 _FORMS = (
     _EXIT_FORM,

@@ -3,6 +3,8 @@
 import re
 from functools import lru_cache
 
+from sentinel.checks.log.progress_words import COUNTED_REGEX
+
 MAX_NAME_CHARS = 24
 """How many characters before a value may contain its name."""
 
@@ -13,6 +15,10 @@ _NAME_END_CHARS = "|│┃,;:={}[]()'\"\t\n"
 _PHASE_PATTERN = re.compile(
     r"(?i)(?<![\w./-])(?:(train(?:ing)?)|(val(?:id(?:ation)?)?|eval(?:uation)?|test(?:ing)?|dev))(?!\w)"
 )
+_COUNT_PATTERN = re.compile(
+    rf"(?i)(?<![a-z])(?:{COUNTED_REGEX})[ _#-]?\d+|\d+[ _-]?(?:{COUNTED_REGEX})(?![a-z])"
+)
+"""The number of a step within a name is no part of it: `step12 loss`, `loss (epoch 3)`, `第12步 loss`."""
 
 
 def find_loss_name(text: str, match: "re.Match[str]") -> str:
@@ -45,4 +51,5 @@ def _join_loss_name(near: str, at: int) -> str:
     before, told = near[:at], near[at:]
     *_, word, attached = ["", *before[max(map(before.rfind, _NAME_END_CHARS)) + 1 :].split(" ")]
     own = attached + told
-    return f"{word} {own}" if word.replace("/", "").isidentifier() else own
+    name = f"{word} {own}" if word.replace("/", "").isidentifier() else own
+    return _COUNT_PATTERN.sub("", name).strip()

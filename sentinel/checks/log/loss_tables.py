@@ -108,7 +108,7 @@ def parse_loss_value(captured: str) -> float:
     except ValueError:
         word = (
             captured.lower()
-            .lstrip("+-")
+            .lstrip("+-.")
             .removeprefix("1.#q")
             .removeprefix("1.#s")
             .removeprefix("1.#")

@@ -62,10 +62,10 @@ _WRAPPED_REGEX = (
 `Array(nan, dtype=float32)` (JAX), `tensor([nan], device='cuda:0')`, tensors of TensorFlow, Paddle
 and MindSpore, `Decimal('NaN')`."""
 _NUMBER_REGEX = (
-    r"([-+]?1\.#(?:QNAN|SNAN|IND|INF)\d{0,9}|[-+]?(?:[nN][aA][nN]|[iI][nN][fF](?:inity|INITY)?|∞)(?:\((?:ind|snan|0x[0-9a-f]{1,16})\)|[qQsS](?![a-zA-Z])|(?:32|16)(?!\d))?(?![a-zA-Z(])"
+    r"([-+]?1\.#(?:QNAN|SNAN|IND|INF)\d{0,9}|[-+]?(?:\.?[nN][aA][nN]|\.?[iI][nN][fF](?:inity|INITY)?|∞)(?:\((?:ind|snan|0x[0-9a-f]{1,16})\)|[qQsS](?![a-zA-Z])|(?:32|16)(?!\d))?(?![a-zA-Z(])"
     r"|[-+]?\d[\d.]*(?:[eE][-+]?\d+)?)"
 )
-"""Microsoft's C library printed `1.#QNAN` before 2015."""
+"""Microsoft's C library printed `1.#QNAN` before 2015. YAML writes `.nan`."""
 _VALUE_REGEX = _SEPARATOR_REGEX + _WRAPPED_REGEX + _NUMBER_REGEX
 # Each pattern begins with plain letters, so the search for it is quick.
 _SETTING_REGEX = r"[/_](?!(?i:\w{0,40}(?:scal|weight|coef|alpha|lambda|factor|ratio|type|mode)))"

@@ -2,18 +2,18 @@
 
 import re
 
-_COUNTED_REGEX = (
+COUNTED_REGEX = (
     r"n?steps?|ep|iter|iters|iterations?|itr|itrs|itn|it|updates?|(?:mini)?batch(?:es)?|epochs?|samples?|tokens?"
     r"|rounds?|episodes?|trials?|ticks?|generations?"
     r"|schritte?|étape|etape|paso|passo|itération|iteration|iteración|iteração|époque|época|epoca|epoche"
     r"|épisode|episodio|episódio|episoden|krok|epoka|epocha|stap|langkah|adım|dönem|bước|крок|епоха|эпизод|раунд|エピソード|에피소드"
     r"|шаг|эпоха|итерация|步|步数|轮|轮次|回合|迭代|迭代次数|训练次数|ステップ|エポック|イテレーション|스텝|에포크|반복"
 )
-"""In many languages: the words of those who wrote their own loop."""
+"""What is counted. In many languages: the words of those who wrote their own loop."""
 
 PROGRESS_WORD_PATTERN = re.compile(
     r"(?i)(?!(?:skip|nan|eval|val|test|warm|bad|max|overflow|lost|fail|retr|num_samples_in|\w{0,16}decay))"
-    rf"(?:\w{{1,24}}_|train|global|total|(?-i:[a-z]{{2,16}}(?=[A-Z])))?(?:{_COUNTED_REGEX})"
+    rf"(?:\w{{1,24}}_|train|global|total|(?-i:[a-z]{{2,16}}(?=[A-Z])))?(?:{COUNTED_REGEX})"
     r"(?:_?(?:idx|index|id|num|no|nr|count|cnt|number|seen|processed|done))?"
 )
 """The word before a number that is progress."""
