@@ -64,7 +64,12 @@ class Change:
 
     def __init__(self, argv: Sequence[str], at: float) -> None:
         words = dict(word.partition("=")[::2] for word in argv[2:])
-        self.node, self.state, self.reason = words["NodeName"], words["State"], words.get("Reason")
+        self.node, self.state, self.reason = (
+            words["NodeName"],
+            words.get("State"),
+            words.get("Reason"),
+        )
+        self.comment = words.get("Comment")
         self.at, self.happened, self.record = at, False, ""
 
 
@@ -158,7 +163,9 @@ class SimSlurm:
         node = self.by_name[change.node]
         change.happened = True
         when = int(EPOCH + self._time.now)
-        if change.state == "DRAIN":
+        if change.comment is not None:
+            self.by_name[node.name] = replace(node, comment=change.comment)
+        elif change.state == "DRAIN":
             flags = node.flags | {"DRAIN"}
             self.set(
                 node.name, flags=flags, reason=change.reason, reason_user="root", reason_time=when

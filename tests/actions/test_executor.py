@@ -3,20 +3,24 @@
 from collections.abc import Callable
 
 import pytest
+from msgspec.structs import replace
 
 from sentinel.actions.action_rules import ActionRequester, ActionRules, UnknownActionError
 from sentinel.actions.executor import ActionExecutor
+from sentinel.actions.undrain import UndrainAction
 from sentinel.core.action_limits import BreakerSettings, GuardSettings, Limits
 from sentinel.core.actions import ActionOutcome, ActionRecord
 from sentinel.core.cluster import Node
+from sentinel.core.errors import CannotTell
 from sentinel.core.model import ActionRequest
 from sentinel.core.values import Duration, Share
-from tests.actions.model import Change, Fault
-from tests.actions.world import DRAINED, KINDS, SERVICE, SETTINGS, World, node
+from tests.actions.model import EPOCH, Change, Fault
+from tests.actions.world import DRAINED, KINDS, LIMITS, SERVICE, SETTINGS, World, node
 from tests.store.book_memory import BookState, MemoryBooks
 
 HAND = ActionRequester(name="alice by hand", consent=True, by_hand=True)
 FORCED = ActionRequester(name="alice by hand", consent=True, by_hand=True, forced=True)
+MARKS = GuardSettings(mark=True, breaker=BreakerSettings(nodes=1000, share=Share(100)))
 BREAKER = GuardSettings(breaker=BreakerSettings(nodes=2, share=Share(100)))
 
 
@@ -120,6 +124,16 @@ def test_what_no_installed_kind_can_read_again_is_given_up_too() -> None:
     assert act(w, asker=FORCED).outcome is not ActionOutcome.REFUSED
 
 
+def test_an_intent_without_an_end_is_looked_at_after_two_minutes() -> None:
+    """Its process died after the change; until then it may live, and nobody takes it for given up."""
+    w = world()
+    w.ask(0, "undrain", "n1", crash="after")
+    w.time.now += 119
+    assert w.actors[1].resolve_open_records() == []
+    w.time.now += 1
+    assert [r.outcome for r in w.actors[1].resolve_open_records()] == [ActionOutcome.DONE]
+
+
 def test_another_host_waits_by_its_own_clock() -> None:
     """It cannot date the first one's record: it counts from when it first looked itself."""
     w = world()
@@ -166,7 +180,7 @@ CHANGES: list[tuple[Callable[[World], object], str]] = [
     (lambda w: w.slurm.set("n1", flags=frozenset()), "meanwhile it is not drained"),
     (lambda w: w.slurm.by_name.pop("n1"), "meanwhile Slurm knows no such node"),
     (lambda w: setattr(w.slurm, "up", False), "it could not be read again"),
-    (lambda w: setattr(w.time, "now", 120.0), "held up"),
+    (lambda w: setattr(w.time, "now", 120.0), "this process was held up"),
 ]
 
 
@@ -303,6 +317,92 @@ def test_a_change_that_timed_out_overtakes_nobody_unseen() -> None:
     assert resolved.evidence["window"].startswith("watched, nobody knows how long")
 
 
+def marked_meanwhile(*others: str, asker: ActionRequester = SERVICE) -> tuple[World, ActionRecord]:
+    """A sentinel without a common state returns these nodes while this one writes its mark on n1."""
+    w = world(guard=MARKS)
+
+    def others_return() -> None:
+        w.slurm.after = lambda: None
+        for name in others:
+            w.slurm.set(name, comment=f"sentinel:returned:{EPOCH}:0123456789ab")
+
+    request = ActionRequest(action="undrain", target="n1", reason="x")
+    w.slurm.after = others_return
+    return w, w.actors[0].execute_request(request, asker)
+
+
+def states(w: World) -> list[str | None]:
+    return [change.state for change in w.slurm.changes]
+
+
+def test_what_returns_a_node_is_marked_before_and_counts_with_others_marks() -> None:
+    """Two of five may return within an hour. Who marked too many takes the mark back."""
+    w, record = marked_meanwhile("n2")
+    assert (record.outcome, states(w)) == (ActionOutcome.DONE, [None, "UNDRAIN"])
+    assert record.evidence["mark"] == w.slurm.by_name["n1"].comment
+    w, record = marked_meanwhile("n2", "n3")
+    assert (record.outcome, states(w)) == (ActionOutcome.WITHDRAWN, [None, None])
+    assert record.detail.startswith("2 within the last hour, at most 2")
+    assert w.slurm.by_name["n1"].comment == ""
+
+
+def test_the_requests_own_limits_count_after_the_mark_too() -> None:
+    """One of five, where the configuration allows two."""
+    asker = replace(SERVICE, limits=replace(LIMITS, per_hour=1))
+    w, record = marked_meanwhile("n2", asker=asker)
+    assert (record.outcome, states(w)) == (ActionOutcome.WITHDRAWN, [None, None])
+
+
+def test_a_slurm_that_is_ill_after_the_mark_gets_no_return() -> None:
+    """Nobody can count the marks then."""
+    w = world(guard=MARKS)
+    w.slurm.after = lambda: setattr(w.slurm, "up", False)
+    request = ActionRequest(action="undrain", target="n1", reason="x")
+    record = w.actors[0].execute_request(request, SERVICE)
+    assert (record.outcome, states(w)) == (ActionOutcome.WITHDRAWN, [None])
+    assert record.detail.startswith("it was marked, and then Slurm was unwell")
+
+
+def test_only_a_return_is_marked_and_none_that_is_forced() -> None:
+    """A drain and a person's own decision leave the Comment as it is."""
+    w = world(node("n1", drained=False), node("n2"), guard=MARKS)
+    assert act(w, "drain").outcome is ActionOutcome.DONE
+    assert act(w, target="n2", asker=FORCED).outcome is ActionOutcome.DONE
+    assert states(w) == ["DRAIN", "UNDRAIN"]
+
+
+def test_a_change_that_timed_out_and_is_not_seen_may_still_come() -> None:
+    """slurmctld answers again, and the node is as it was: unknown, and not without effect."""
+    w = world()
+    w.slurm.fault = Fault.LOST
+    w.slurm.after = lambda: setattr(w.slurm, "_blind", False)
+    request = ActionRequest(action="undrain", target="n1", reason="x")
+    record = w.actors[0].execute_request(request, SERVICE)
+    assert record.outcome is ActionOutcome.UNKNOWN
+    assert "still IDLE+DRAIN" in record.detail
+    assert "it may happen later" in record.detail
+
+
+def test_a_target_that_is_asked_for_and_cannot_be_seen_is_left_alone() -> None:
+    """Refused by its state, with the reason."""
+
+    class Asking(UndrainAction):
+        asks_anew = True
+
+    w = world()
+    rules = ActionRules(kinds={"undrain": Asking()}, actions=SETTINGS, guard=w.guard)
+
+    def silent() -> None:
+        raise CannotTell("slurmctld does not answer")
+
+    w.slurm.on_read = silent
+    actor = ActionExecutor(rules, w.books, w.slurm, w.hosts[0])
+    request = ActionRequest(action="undrain", target="n1", reason="x")
+    record = actor.execute_request(request, SERVICE)
+    assert (record.rule, w.slurm.changes) == ("state", [])
+    assert "it cannot be seen: slurmctld does not answer" in record.why
+
+
 def test_unneeded_is_neither_done_nor_written() -> None:
     """A node that is as wished costs no cap."""
     w = world(node("n1", drained=False))
@@ -357,6 +457,8 @@ def test_a_dry_run_says_what_a_real_run_does() -> None:
         for i, n in enumerate(names, 1)
     ]
     assert (dry.records(), dry.slurm.changes) == ([], [])
+    readings = [w.books._state.readings for w in (real, dry)]  # type: ignore[attr-defined]
+    assert [bool(found) for found in readings] == [True, False]
     assert [(w.rule, w.why, w.commands) for w in would[:3]] == [
         (d.rule, d.why, d.commands) for d in done[:3]
     ]
