@@ -188,7 +188,7 @@ class CheckpointRoot:
                     entry.held = entry.held or gone_marks.UNPROVEN
             finally:
                 os.close(fd)
-        elif rules.complete and rules.is_marker(entry.name):
+        elif rules.is_marker(entry.name):
             entry.marker = found.st_size
         if self._is_removing and is_immutable(entry.name, self.fd):
             weight.held = weight.held or "it is immutable (`lsattr` shows it)"

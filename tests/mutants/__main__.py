@@ -83,9 +83,12 @@ def is_noticed(
 
 def choose_tests(seen: list[SeenTest], lines: range | None) -> list[SeenTest]:
     """Those that execute one of these lines (None: what an import executes, so any line), then those
-    that may do so in a process of their own; where there is none, all."""
+    that may do so in a process of their own; where there is none, all. What an import executes may be
+    a constant, which a test can read without executing a line: then the others come last."""
     executes = [test for test in seen if test.lines and (not lines or test.lines & set(lines))]
     elsewhere = [test for test in seen if test.starts and test not in executes]
+    if lines is None:
+        return sorted(seen, key=lambda test: 0 if test in executes else 1 if test.starts else 2)
     return [*executes, *elsewhere] or seen
 
 

@@ -47,6 +47,10 @@ LEFT_OUT = {
 """Files that a rule names, and why no fault is planted there."""
 
 TESTS: dict[str, tuple[str, ...]] = {
+    "sentinel/actions/change_window.py": (
+        "tests/actions/test_change_window.py",
+        "tests/actions/test_executor.py",
+    ),
     "sentinel/checks/checkpoint/judge.py": ("tests/checks/checkpoint",),
     "sentinel/checks/drained/proof.py": ("tests/checks/drained",),
     "sentinel/checks/drained/verdict.py": ("tests/checks/drained",),

@@ -45,7 +45,8 @@ def test_the_faults_of_a_function() -> None:
 
 
 def test_the_tests_that_execute_the_fault_come_first() -> None:
-    """Then those that may do so in another process; of a default, all that execute anything."""
+    """Then those that may do so in another process. Of a default or a constant all: who executes
+    nothing may still read it."""
     lines = {change.new: find_lines(CODE, change) for change in changes(CODE)}
     assert lines["(6)"] is None
     assert lines["(4)"] == range(2, 3)
@@ -55,7 +56,7 @@ def test_the_tests_that_execute_the_fault_come_first() -> None:
     nothing = SeenTest("nothing", 3, frozenset(), False)
     seen = [head, end, elsewhere, nothing]
     assert choose_tests(seen, lines["(4)"]) == [head, elsewhere]
-    assert choose_tests(seen, None) == [head, end, elsewhere]
+    assert choose_tests(seen, None) == [head, end, elsewhere, nothing]
     assert choose_tests([nothing], lines["(4)"]) == [nothing]
 
 

@@ -267,8 +267,9 @@ def judge_checkpoints(
     read in the message. WARNING if fewer than
     `fewest` checkpoints are complete, or if none is and no job runs."""
     risk = get_seconds_at_risk(sight.complete, sight.at, sight.ran)
-    late = risk is not None and risk > late_after
-    late = late and duration_text(risk or 0.0) != duration_text(late_after)
+    late = (
+        risk is not None and risk > late_after and duration_text(risk) != duration_text(late_after)
+    )
     none = not sight.complete
     few = len(sight.complete) < fewest
     status = Status.OK

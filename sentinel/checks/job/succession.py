@@ -145,8 +145,9 @@ def _learn_delay(
     `starts` are times of submission. For a job that no run saw, it is the time of its start.
     """
     last = last_run(structs.replace(memory, gone=[g for g in memory.gone if g not in later]))
-    ours = last is not None and any(one.job == last.seen.id for one in memory.revived)
-    if last is None or last.followed or not last.asked or ours:
+    if last is None or last.followed or not last.asked:
+        return memory
+    if any(one.job == last.seen.id for one in memory.revived):
         return memory
     seen = before.alive or last.at  # a forgotten job ended after it was last seen running
     ended = (last.end.ended if last.end else None) or seen.wall // SECOND

@@ -208,6 +208,26 @@ def test_a_reboot_knows_what_a_configured_proof_and_an_ignored_user_are() -> Non
     assert not is_reboot_requested(seen, 300.0, RULES, unrun)
 
 
+@pytest.mark.parametrize(
+    ("completing", "expediting", "wanted"),
+    [(700.0, (), True), (None, (), False), (700.0, ("7",), False)],
+)
+def test_a_node_that_ends_a_job_is_rebooted_only_where_that_takes_too_long(
+    completing: float | None, expediting: tuple[str, ...], wanted: bool
+) -> None:
+    """And never while a job waits for its epilog there to start again."""
+    ending = replace(NODE, flags=NODE.flags | {"COMPLETING"})
+    seen = replace(spoilt(**HANGING), node=ending, completing=completing, expediting=expediting)
+    assert is_reboot_requested(seen) is wanted
+
+
+def test_a_node_that_was_asked_to_go_back_and_has_no_record_of_it_is_told() -> None:
+    """Its record was refused silently, or is older than its reason."""
+    assert finding(GOOD, before=True).summary.startswith(
+        "clean by 1 proofs, but not yet given back"
+    )
+
+
 def test_a_reboot_is_of_one_boot_and_one_reason() -> None:
     """Whoever changes one of them in between ends it."""
     seen = spoilt(**HANGING)

@@ -17,7 +17,7 @@ from sentinel.checks.job.memory import (
     load_memory,
 )
 from sentinel.checks.job.rhythm import explain_wait, find_wait, render_wait, suggest_gap_line
-from sentinel.checks.job.succession import MAX_DELAYS, learn_delays
+from sentinel.checks.job.succession import learn_delays
 from sentinel.core.clock import shift_instant
 from sentinel.core.cluster import JobEnd, JobRun, Submission
 from sentinel.core.model import Status
@@ -342,7 +342,7 @@ def test_ten_delays_are_kept() -> None:
     before = Memory(gone=(last,), delays=memory.delays)
     new = job("11", submitted=NOW + 33, started=NOW + 34)
     kept = learn_delays(before, before, [new], shift_instant(START, 60)).delays["FAILED"]
-    assert len(kept) == MAX_DELAYS
+    assert len(kept) == 10
     assert kept[-1].seconds == 35
 
 
