@@ -210,6 +210,14 @@ def test_a_host_list_with_commas_is_one_matcher() -> None:
     ]
 
 
+def test_what_is_refused_is_quoted_shortly_and_the_longest_pattern_is_taken() -> None:
+    """1000 characters are no slip."""
+    assert parse_word("user", "=~" + "a" * 1000).hits("a" * 1000)
+    with pytest.raises(Invalid) as refused:
+        parse_matchers("a" * 1000)
+    assert str(refused.value).startswith(repr("a" * 59 + "…"))
+
+
 def test_two_million_nodes_in_a_match_are_refused() -> None:
     """In one line."""
     with pytest.raises(Invalid, match="stands for more than 100000 nodes"):

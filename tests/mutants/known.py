@@ -66,6 +66,7 @@ TESTS: dict[str, tuple[str, ...]] = {
         "tests/alerting/test_silences.py",
         "tests/alerting/test_slurm_maintenance.py",
     ),
+    "sentinel/checks/job/judge.py": ("tests/checks/job",),
     "sentinel/checks/job/succession.py": (
         "tests/checks/job/test_after_end.py",
         "tests/checks/job/test_revival.py",
