@@ -20,12 +20,12 @@ from typing import Any, TypeVar
 import msgspec
 
 from sentinel.checks import reading_notes
-from sentinel.checks.text_program import get_ready
+from sentinel.checks.text_program import LENGTH_BYTES, get_ready, read_length, with_length
 from sentinel.core.errors import CannotTell
 from sentinel.core.struct_types import decode_msgpack
 from sentinel.core.text import visible
 from sentinel.core.values import duration_text
-from sentinel.proc.conversation import Conversation
+from sentinel.proc.dialogue import Dialogue
 from sentinel.proc.errors import TimedOut
 
 MAX_MEMORY_BYTES = 2**30
@@ -54,7 +54,7 @@ _CHILD_START_CODE = (
 
 Answer = TypeVar("Answer")
 
-_idle_children: list[Conversation] = []
+_idle_children: list[Dialogue] = []
 """A child that no check uses at present. Starting one takes longer than reading a log."""
 
 _resting: dict[str, tuple[float, str]] = {}
@@ -71,7 +71,7 @@ class TextReader:
     ) -> None:
         self.in_child, self._max_memory_bytes = in_child, max_memory_bytes
         self._deadline = time.monotonic() + total_s
-        self._child: Conversation | None = None
+        self._child: Dialogue | None = None
 
     def __enter__(self) -> TextReader:
         if self.in_child:
@@ -83,7 +83,7 @@ class TextReader:
         if child and not _idle_children and self._max_memory_bytes == MAX_MEMORY_BYTES:
             _idle_children.append(child)
         elif child:
-            child.close_conversation()
+            child.end_child()
 
     def refuse_resting_log(self, path: str) -> None:
         """Raise CannotTell for a log that exceeded its limits a short time ago."""
@@ -114,7 +114,7 @@ class TextReader:
         try:
             with reading_notes.note_reading(path):
                 request = pickle.dumps((function, (text, *args)))
-                answer = self._child.ask_child(request, min(limit, left))
+                answer = _ask_child(self._child, request, min(limit, left))
         except CannotTell as error:
             self._child = None
             if left < min(limit, READ_LIMIT_S) and isinstance(error, TimedOut):
@@ -128,22 +128,22 @@ class TextReader:
         found: Answer = decode_msgpack(answer[1:], kind)
         return found
 
-    def _start_child(self, path: str, function: Callable[..., Any], limit: float) -> Conversation:
-        child = _start_conversation(self._max_memory_bytes)
+    def _start_child(self, path: str, function: Callable[..., Any], limit: float) -> Dialogue:
+        child = _start_dialogue(self._max_memory_bytes)
         try:
-            child.ask_child(pickle.dumps((get_ready, (function,))), min(START_LIMIT_S, limit))
+            _ask_child(child, pickle.dumps((get_ready, (function,))), min(START_LIMIT_S, limit))
         except CannotTell as error:
             raise CannotTell(
                 f"{visible(path)} was not read: the program that reads logs did not start: {error}"
             ) from error
         return child
 
-    def _take_idle_child(self) -> Conversation | None:
+    def _take_idle_child(self) -> Dialogue | None:
         while _idle_children and self._max_memory_bytes == MAX_MEMORY_BYTES:
             child = _idle_children.pop()
-            if child.is_alive:
+            if child.is_open:
                 return child
-            child.close_conversation()
+            child.end_child()
         return None
 
 
@@ -184,14 +184,26 @@ def _describe_resting(path: str, why: str, seconds: float) -> str:
     )
 
 
-def _start_conversation(max_memory_bytes: int) -> Conversation:
+def _start_dialogue(max_memory_bytes: int) -> Dialogue:
     paths = msgspec.json.encode([_SOURCE_ROOT, *sys.path]).decode()
     argv = [sys.executable, "-I", "-S", "-c", _CHILD_START_CODE, paths]
     argv += [str(max_memory_bytes), str(READ_LIMIT_S)]
-    return Conversation(argv, _MAX_ANSWER_BYTES)
+    return Dialogue(argv, os.environ)
+
+
+def _ask_child(child: Dialogue, request: bytes, limit: float) -> bytes:
+    """The answer. Raises what Dialogue.ask_request raises; the child has ended then."""
+    answer, _ = child.ask_request(
+        with_length(request),
+        lambda head: (read_length(head), 0),
+        LENGTH_BYTES,
+        limit,
+        _MAX_ANSWER_BYTES,
+    )
+    return answer
 
 
 def close_idle_children() -> None:
     """End the child that waits for the next run. The end of this process ends it too."""
     while _idle_children:
-        _idle_children.pop().close_conversation()
+        _idle_children.pop().end_child()

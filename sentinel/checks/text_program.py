@@ -13,7 +13,19 @@ from typing import Any
 import msgspec
 
 from sentinel.core.errors import CannotTell
-from sentinel.proc.conversation import LENGTH_BYTES
+
+LENGTH_BYTES = 8
+"""Bytes of the length with which each request and answer begins, most significant byte first."""
+
+
+def with_length(message: bytes) -> bytes:
+    """A request or an answer as it is sent."""
+    return len(message).to_bytes(LENGTH_BYTES, "big") + message
+
+
+def read_length(head: bytes) -> int:
+    """How many bytes follow."""
+    return int.from_bytes(head, "big")
 
 
 def get_ready(function: Callable[..., Any]) -> None:
@@ -28,10 +40,10 @@ def main() -> None:
         resource.RLIMIT_CORE, (0, 0)
     )  # a core file would contain text of users' logs
     while head := sys.stdin.buffer.read(LENGTH_BYTES):
-        request = sys.stdin.buffer.read(int.from_bytes(head, "big"))
+        request = sys.stdin.buffer.read(read_length(head))
         _limit_cpu_time(seconds)
         answer = _run_request(*pickle.loads(request))  # noqa: S301 - from the parent
-        sys.stdout.buffer.write(len(answer).to_bytes(LENGTH_BYTES, "big") + answer)
+        sys.stdout.buffer.write(with_length(answer))
         sys.stdout.buffer.flush()
 
 

@@ -74,12 +74,6 @@ class ChildProcess:
         """Whether the command has not ended yet."""
         return not self._has_ended()
 
-    def open_pipes(self) -> tuple[int, int, int]:
-        """File descriptors of its standard input, output and error, for a caller that uses them
-        directly."""
-        out, err = self._reading
-        return self._writing, out, err
-
     def exchange_until(self, deadline: float) -> None:
         """Write the input and read the output, until all pipes are closed or the deadline has
         passed."""

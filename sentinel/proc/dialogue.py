@@ -27,7 +27,12 @@ class Dialogue:
         with running.start_command():
             self._child = _PipePair(argv, env, b"", None, 0)
             running.add_group(self._child.pid, self._child.name)
-        self.is_open = True
+        self._closed = False
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the child still waits for a request."""
+        return not self._closed and self._child.is_running
 
     def await_greeting(self, limit: float) -> None:
         """Wait until the child has sent one byte, which says that it is ready; starting takes long
@@ -63,9 +68,9 @@ class Dialogue:
 
     def end_child(self) -> StuckProcess | None:
         """Kill the child. Returns the process if not even SIGKILL ended it."""
-        if not self.is_open:
+        if self._closed:
             return None
-        self.is_open = False
+        self._closed = True
         stuck = self._child.kill_group(1.0)
         running.discard_group(self._child.pid)
         self._child.close_pipes()

@@ -147,7 +147,7 @@ def test_the_child_is_kept_for_the_next_run_unless_it_has_ended() -> None:
         reader.scan_text(LOG, patterns(), "/logs/a", "")
         assert first is not None
         assert reader._child is first
-    first.close_conversation()
+    first.end_child()
     with LogReader(in_child=True) as reader:
         assert reader.scan_text(LOG, patterns(), "/logs/a", "")
         assert reader._child is not first
