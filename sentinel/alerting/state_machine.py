@@ -56,9 +56,8 @@ class AlertPolicy(Struct, frozen=True, kw_only=True):
     runs.
 
     If `for_` is None, the finding decides (`Finding.patience`). `cluster` is the cluster that the
-    check asks, empty for the local one. `before` is put before the commands in messages, so that
-    they ask that cluster. `host` is the host that runs the check. With `tells_host`, messages name
-    it, because the finding is true of that host.
+    check asks, empty for the local one. `host` is the host that runs the check. With `tells_host`,
+    messages name it, because the finding is true of that host.
     """
 
     kind: str  # Kind of the check.
@@ -68,7 +67,6 @@ class AlertPolicy(Struct, frozen=True, kw_only=True):
     runbook: str = ""  # Page with instructions.
     labels: Mapping[str, str] = {}  # Labels that are added to every alert of the check.
     cluster: str = ""
-    before: str = ""
     host: str = ""
     tells_host: bool = False
     flap: FlapPolicy = FlapPolicy()  # When an alert counts as flapping.
@@ -227,8 +225,8 @@ def _update_alert(before: Alert, finding: Finding, policy: AlertPolicy, now: Ins
         status=finding.status,
         summary=finding.summary,
         details=finding.details,
-        commands=tuple(command.render(policy.before) for command in finding.commands),
-        acts=tuple(command.render(policy.before) for command in finding.acts),
+        commands=tuple(command.render() for command in finding.commands),
+        acts=tuple(command.render() for command in finding.acts),
         values={**_host_value(before.key, finding, policy), **finding.values},
         guidance=finding.guidance,
         tell_once=finding.tell_once,

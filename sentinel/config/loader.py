@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from sentinel.config.convert import FAILED, SettingsConverter
 from sentinel.config.kind_builder import KindBuilder
@@ -93,6 +94,9 @@ class SettingsAssembler:
             "channels": tuple(self._read_channels(root)),
         }
         settings = Settings(path=path, **{k: v for k, v in read.items() if v is not FAILED})
+        starts = {name: one.command_start for name, one in settings.clusters.items()}
+        checks = (replace(c, before=starts.get(c.common.cluster, "")) for c in settings.checks)
+        settings = replace(settings, checks=tuple(checks))
         ConfigReview(self._collector, root, settings, self._kinds.registries).review_all(lists)
         return settings
 

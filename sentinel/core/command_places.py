@@ -3,7 +3,7 @@ without the rights that it needs."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from sentinel.core.guidance import OWNER_TEST
+from sentinel.core.guidance import OWNER_TEST, REMOTE_SHELLS
 from sentinel.core.text import visible
 
 SETUP_PLACE = "where sentinel was set up, as the user who set it up"
@@ -104,8 +104,10 @@ def _find_place(words: Sequence[str], host: str, user: str, setup: str) -> tuple
     """Where, on which node by ssh, and as whom. All are empty for the command of a plugin, of which
     nothing is known."""
     first = words[0] if words else ""
-    if first == "ssh":
+    if first.rpartition("/")[2] in REMOTE_SHELLS:
         node, *there = [word.strip("'") for word in words[1:] if word != "-t"] or [""]
+        if node[:1] == "-":
+            return "", "", ""  # which word is the host, only ssh knows
         if there:
             return "on a login node", node, _find_ssh_role(there, node)
     if first == "sentinel":

@@ -1,6 +1,7 @@
 """What people need beside the facts of an alert: how urgent it is, and the first step."""
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from sentinel.core.text import shortened, visible
 
@@ -27,6 +28,21 @@ class Guidance(Struct, frozen=True, omit_defaults=True):
         ask = f'No rights? Ask your administrator: "{line}"' if self.ask else ""
         return tuple(filter(None, (self.todo, ask)))
 
+    def for_cluster(self, before: str) -> "Guidance":
+        """The same, whose commands of Slurm ask the cluster to which `before` leads: a job or node of
+        the same name here is another one."""
+        import re  # few alerts are of another cluster
+
+        todo, ask = (
+            re.sub(
+                r"`(s(?:acct|batch|cancel|control|info|queue)\b[^`]*)`",
+                lambda found: f"`{LookingCommand(found[1]).for_cluster(before).render()}`",
+                text,
+            )
+            for text in (self.todo, self.ask)
+        )
+        return replace(self, todo=todo, ask=ask)
+
     def list_lines(self) -> tuple[str, ...]:
         """All of it, a line each."""
         impact = f"If nobody acts: {self.impact}" if self.impact else ""
@@ -39,6 +55,8 @@ OWNER_TEST = '[ "$(id -un)" = '
 """The beginning of a line that acts for one user alone."""
 REMOTE_SHELLS = frozenset({"ssh", "rsh"})
 """They give their arguments, joined by blanks, to a shell on the other host."""
+ASK_CLUSTER = ("sentinel nodes", "sentinel stacks")
+"""The commands of sentinel that ask Slurm, and only that of the cluster at hand."""
 ADMINISTRATOR = ""
 """The owner of a command that acts on the cluster. It names no file of a user."""
 
@@ -57,6 +75,7 @@ class ActingCommand(Struct, frozen=True, kw_only=True):
     script_of: str = ""  # The job whose script Slurm gives back. It goes into a new private file.
     then: tuple[str, ...] = ()  # Another command, run if the first one was successful.
     note: str = ""  # A remark behind it.
+    before: str = ""  # What asks another cluster, as of `for_cluster`.
 
     def __post_init__(self) -> None:
         if not all(
@@ -65,12 +84,18 @@ class ActingCommand(Struct, frozen=True, kw_only=True):
         ):
             raise TypeError("the words of a command are a tuple of strings")
 
-    def render(self, before: str = "") -> str:
-        """The line for a shell. `before` is put before each program, as `env SLURM_CONF=… `; where it
-        leads to another shell, as `ssh west `, that gets all of it."""
+    def for_cluster(self, before: str) -> "ActingCommand":
+        """The same for the cluster to which `before` leads. It is put before each program, as
+        `env SLURM_CONF=… `; where it leads to another shell, as `ssh west `, that gets all of it."""
+        return replace(self, before=before)
+
+    def render(self) -> str:
+        """The line for a shell."""
         from shlex import quote  # few alerts have such a command
 
-        way, before = _split_way(before)
+        if self.before and self.argv[0] == "sentinel":
+            return _leave_to_sentinel(replace(self, before="").render())
+        way, before = _split_way(self.before)
         steps = [f"{OWNER_TEST}{quote(self.owner)} ]"] if self.owner else []
         steps += [f"cd {quote(self.folder)}"] if self.folder else []
         words = before + " ".join(map(quote, self.argv))
@@ -94,12 +119,18 @@ class LookingCommand(Struct, frozen=True):
     line: str  # For a shell; a comment, if what would be quoted cannot be pasted.
     filters: str = ""  # What reads its output, on the host of whoever pastes it, as ` | cat -v`.
 
-    def render(self, before: str = "") -> str:
-        """The line for a shell. `before` is put before it, as `ssh west env SLURM_CONF=… `."""
-        if self.line[:1] == "#":
-            return self.line
+    def render(self) -> str:
+        """The line for a shell."""
+        return self.line if self.line[:1] == "#" else f"{self.line}{self.filters}"
+
+    def for_cluster(self, before: str) -> "LookingCommand":
+        """The same for the cluster to which `before` leads, as `ssh west env SLURM_CONF=… `."""
+        if self.line.startswith(ASK_CLUSTER):
+            return LookingCommand(_leave_to_sentinel(self.line))
+        if self.line.startswith(("#", "sentinel ")):
+            return self
         way, before = _split_way(before)
-        return f"{_give_shell(way, before + self.line)}{self.filters}"
+        return LookingCommand(_give_shell(way, before + self.line), self.filters)
 
     def on_node(self, node: str) -> "LookingCommand":
         """The same, run on a node by ssh (empty: here); its output is filtered here."""
@@ -158,6 +189,11 @@ def _give_shell(way: str, line: str) -> str:
     from shlex import join, quote  # few looks have a bad node
 
     return f"{way}{line if not way or join(line.split(' ')) == line else quote(line)}"
+
+
+def _leave_to_sentinel(line: str) -> str:
+    """A comment. The sentinel at hand would look at a node or job of the same name here, or change it."""
+    return f"# by a sentinel of that cluster: {line}"
 
 
 def _leave_out(program: str) -> str:

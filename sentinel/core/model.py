@@ -5,7 +5,7 @@ from enum import Enum
 from typing import Any
 
 from msgspec import UNSET, Struct, UnsetType
-from msgspec.structs import force_setattr
+from msgspec.structs import force_setattr, replace
 
 from sentinel.core.clock import Instant
 from sentinel.core.guidance import (
@@ -132,6 +132,15 @@ class Finding(Struct, frozen=True, kw_only=True):
             force_setattr(
                 self, "commands", tuple(filter(None, map(read_plain_command, self.commands)))
             )
+
+    def for_cluster(self, before: str) -> "Finding":
+        """The same, whose commands ask the cluster to which `before` leads."""
+        return replace(
+            self,
+            commands=tuple(command.for_cluster(before) for command in self.commands),
+            acts=tuple(command.for_cluster(before) for command in self.acts),
+            guidance=self.guidance.for_cluster(before),
+        )
 
     def samples(self, names: Iterable[str]) -> "tuple[Sample, ...]":
         """The values of these names that are numbers, for the history."""

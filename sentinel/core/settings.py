@@ -80,6 +80,7 @@ class CheckConfig(Struct, frozen=True, kw_only=True):
     name: str  # Its name in the file.
     common: CheckCommon  # The keys that every check takes.
     plugin: Any  # The kind's own settings.
+    before: str = ""  # What a person types to ask its cluster; empty for the one at hand.
 
     @property
     def timeout_s(self) -> float:

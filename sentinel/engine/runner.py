@@ -92,7 +92,13 @@ def make_outcome(
     `words` come from the program that was asked. They are shown below `error`.
     """
     if report is not None:
-        report = replace(report, findings=tuple(_apply_common(f, check) for f in report.findings))
+        report = replace(
+            report,
+            findings=tuple(_apply_common(f, check) for f in report.findings),
+            letters=tuple(letter.for_cluster(check.before) for letter in report.letters)
+            if check.before
+            else report.letters,
+        )
     return RunOutcome(
         check=check.name,
         kind=check.common.kind,
@@ -163,6 +169,7 @@ def _to_plain_value(value: object) -> str | int | float:
 
 def _apply_common(finding: Finding, check: CheckConfig) -> Finding:
     capped = finding.status is Status.CRITICAL and check.common.severity == "warning"
+    finding = finding.for_cluster(check.before) if check.before else finding
     return replace(
         finding,
         subject=finding.subject or check.name,

@@ -93,7 +93,6 @@ def _build_policy(check: CheckConfig, settings: Settings) -> Any:
         runbook=common.runbook,
         labels=common.labels,
         cluster=common.cluster,
-        before=settings.clusters[common.cluster].command_start if common.cluster else "",
         host=os.uname().nodename.partition(".")[0],
         tells_host=check.plugin.TELLS_HOST,
         flap=FlapPolicy(changes=flapping.changes, window=flapping.window),

@@ -795,9 +795,10 @@ def test_checks_ask_one_of_several_clusters(loaded: Loader) -> None:
     settings = loaded(
         "clusters: {east: {conf: /etc/slurm/east.conf}, west: {command_prefix: [ssh, w1]},\n"
         "  north: {command_prefix: [ssh, n1], conf: /n.conf}}\n"
-        "checks: {a: {kind: disk, paths: [/], cluster: east}}\n"
+        "checks: {a: {kind: disk, paths: [/], cluster: east}, b: {kind: disk, paths: [/]}}\n"
     ).settings
     assert settings.checks[0].common.cluster == "east"
+    assert [one.before for one in settings.checks] == ["SLURM_CONF=/etc/slurm/east.conf ", ""]
     assert [cluster.command_start for cluster in settings.clusters.values()] == [
         "SLURM_CONF=/etc/slurm/east.conf ",
         "ssh w1 ",

@@ -33,6 +33,8 @@ PLACES = [
     ),
     ("ssh -t n1 sudo ipmitool sdr", "on a login node; as root, or as yourself with sudo there"),
     ("ssh n1 dmesg -T", "on a login node, as root"),
+    ("/usr/bin/ssh n1 dmesg -T", "on a login node, as root"),
+    ("ssh -o BatchMode=yes west squeue", ""),
     ("ssh c1 systemctl status slurmctld", "on a login node, as root"),
     ("ssh head2 scontrol show node n1", "on a login node, as yourself"),
     ("/opt/site/look --all", ""),

@@ -16,9 +16,12 @@ from sentinel.checks.filesystems.remedies import list_lost_commands, list_usage_
 from sentinel.core.command_places import group_by_place
 from sentinel.core.guidance import (
     ADMINISTRATOR,
+    ASK_CLUSTER,
     ActingCommand,
+    Guidance,
     LookingCommand,
     look,
+    name_config,
     show_end,
 )
 from sentinel.core.letters import Letter
@@ -85,7 +88,7 @@ class Tools:
             (self.cwd / name).write_text("#!/bin/sh\n")
             (self.cwd / name).chmod(0o755)
         first = {run[0] for text in TEMPLATES for run in _programs(text, "")}
-        for name in {*first, "ssh", "touch"} - {"cd"}:
+        for name in {*first, "ssh", "touch", "sbatch"} - {"cd"}:
             text = STAND_IN.format(name=name, told=shlex.quote(str(self.told)))
             (self.bin / name).write_text(text + SSH * (name == "ssh"))
             (self.bin / name).chmod(0o755)
@@ -168,8 +171,10 @@ def test_pasted_by_root_only_the_programs_of_the_text_run(tools: Tools, text: st
     there = tools.paste(command.on_node("n1").render(), "sh")
     assert [run for run in there if run[0] != "ssh"] == ran
     if not text.startswith("cd "):  # env starts no builtin
-        far = tools.paste(command.render("ssh n1 env SLURM_CONF=/c "), "sh")
-        assert [run for run in far if run[0] != "ssh"] == ran
+        far = tools.paste(command.for_cluster("ssh n1 env SLURM_CONF=/c ").render(), "sh")
+        left = text.startswith(ASK_CLUSTER)
+        assert [run for run in far if run[0] != "ssh"] == ([] if left else ran)
+        assert ["ssh"] * (not text.startswith("sentinel")) == [r[0] for r in far if r[0] == "ssh"]
 
 
 @pytest.mark.root
@@ -183,7 +188,11 @@ def test_each_hostile_value_is_one_word(tools: Tools, value: str) -> None:
         assert tools.paste(both.render(), shell) == wanted
         act = ActingCommand(owner=ADMINISTRATOR, argv=("sinfo", value), then=("df", f"-x={value}"))
         for before in ("", "ssh n1 ", "ssh n1 env SLURM_CONF=/c "):
-            ran = [run for run in tools.paste(act.render(before), shell) if run[0] != "ssh"]
+            ran = [
+                run
+                for run in tools.paste(act.for_cluster(before).render(), shell)
+                if run[0] != "ssh"
+            ]
             assert ran == [["df", f"-x={value}"], ["sinfo", value]]
         named = tools.paste(look("dmesg -T").on_node(value).render(), shell)
         assert named == [["ssh", value, "dmesg", "-T"]]
@@ -195,7 +204,8 @@ def test_what_would_be_an_option_or_another_name_makes_no_command(tools: Tools, 
     """A comment says that it is left out; it holds nothing of the value. A healthy one beside it."""
     said = "# ls is left out: a name in it begins with - or does not print"
     left = look("ls -ld {} | cat -v", value)
-    assert left.render() == left.render("env A=b ") == left.on_node("n1").render() == said
+    assert left.render() == left.for_cluster("env A=b ").render() == said
+    assert left.on_node("n1").render() == said
     assert look("dmesg").on_node(value).render() == said.replace("ls", "ssh")
     for shell in SHELLS:
         assert tools.paste(said, shell) == []
@@ -283,7 +293,7 @@ def test_commands_look_natural() -> None:
     """No quote where none is needed; a remote shell gets one word only where it needs one."""
     assert look("scontrol show node {}", "gpu07").render() == "scontrol show node gpu07"
     assert look("sinfo -R -n {}", "gpu[1-8]").render() == "sinfo -R -n 'gpu[1-8]'"
-    assert look("squeue").render("env SLURM_CONF=/c ") == "env SLURM_CONF=/c squeue"
+    assert look("squeue").for_cluster("env SLURM_CONF=/c ").render() == "env SLURM_CONF=/c squeue"
     assert look("df -h {}", "/x").on_node("n1").render() == "ssh n1 df -h /x"
     assert look("df -h {}", "/x").on_node("").render() == "df -h /x"
     assert look("du {} | sort", "/a b").on_node("n1").render() == (
@@ -302,3 +312,38 @@ def test_text_of_a_plugin_is_a_command_if_a_shell_would_only_run_its_words(kind:
         *("d", "to look closer: du /x | sort", "to look closer: tail $(x)"),
         r"to look closer: a\nb",
     ]
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("before", ["ssh n1 ", "ssh n1 env SLURM_CONF=/c ", "env SLURM_CONF=/c "])
+def test_a_sentence_about_another_cluster_asks_that_one(tools: Tools, before: str) -> None:
+    """A job or node of the same name here is another one. Each command of Slurm between backticks begins
+    as those below it do; other words stay."""
+    told = Guidance(
+        impact="`scancel 7`",
+        todo="`ps` below. Else `scancel 7`, then `sbatch --exclude='n[1-2]'`; `squeue` below; `for: 2h`",
+        ask="run `scontrol update nodename=n1 state=resume`, `sacctmgr show`",
+    )
+    there = told.for_cluster(before)
+    spans = [*there.todo.split("`")[1::2], *there.ask.split("`")[1::2]]
+    assert [one.startswith(before[:4]) for one in spans] == [0, 1, 1, 1, 0, 1, 0]
+    shown = tools.paste(spans[2], "sh")
+    assert [run for run in shown if run[0] != "ssh"] == [["sbatch", "--exclude=n[1-2]"]]
+    assert (there.impact, there.todo.count("`")) == (told.impact, told.todo.count("`"))
+
+
+@pytest.mark.root
+def test_what_only_the_sentinel_at_hand_would_do_is_a_comment_for_another_cluster(
+    tools: Tools,
+) -> None:
+    """It would drain or test the node of the same name here. What reads its own configuration stays."""
+    preview = look("sentinel nodes undrain {} --dry-run", "n1")
+    test = ActingCommand(owner=ADMINISTRATOR, argv=("sentinel", "nodes", "test", "n1"))
+    for one in (preview, test):
+        assert tools.paste(one.render(), "sh") == [one.render().split()]
+        line = one.for_cluster("env SLURM_CONF=/c ").render()
+        assert line == f"# by a sentinel of that cluster: {one.render()}"
+        assert tools.paste(line, "sh") == []
+        assert group_by_place([line], "n1") == (("", (line,)),)
+        assert name_config(line, "/c.yaml") == line
+    assert look("sentinel check {}", "x").for_cluster("ssh n1 ").render() == "sentinel check x"

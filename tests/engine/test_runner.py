@@ -11,6 +11,8 @@ import pytest
 from sentinel.checks.gpu import recorder
 from sentinel.core.due import get_interval_s
 from sentinel.core.errors import CannotTell
+from sentinel.core.guidance import ADMINISTRATOR, ActingCommand, Guidance, look
+from sentinel.core.letters import Letter
 from sentinel.core.model import Finding, Report, Sample, Status
 from sentinel.core.ports import Context
 from sentinel.core.settings import CheckCommon, CheckConfig, FilePath
@@ -266,3 +268,33 @@ def test_what_leaves_a_run_is_plain_data() -> None:
     assert {type(t) for t in texts} == {str}
     assert {type(v) for v in report.findings[0].values.values()} == {str, int, float}
     assert {type(s.value) for s in report.samples} == {float}
+
+
+@pytest.mark.parametrize("before", ["", "ssh west "])
+def test_all_commands_of_another_cluster_ask_that_one(before: str) -> None:
+    """Those that look and act, those within sentences, those to one user, and those about the check
+    itself: a job of the same number here is somebody else's."""
+    end = ActingCommand(owner=ADMINISTRATOR, argv=("scancel", "7"))
+    found = Finding(
+        subject="llm",
+        status=Status.UNKNOWN,
+        summary="so",
+        commands=(look("scontrol show job {} | cat -v", "7"),),
+        acts=(end,),
+        guidance=Guidance(todo="End it: `scancel 7`"),
+    )
+    wish = Letter(
+        id="a", user="u", subject="llm", severity="ok", summary="so", commands=(look("squeue"),)
+    )
+    check = CheckConfig(name="x", common=CheckCommon(kind="x"), plugin=Says(), before=before)
+    report = Report(coverage=ALL_SEEN, findings=(found,), letters=(wish,))
+    done = make_outcome(check, report, "", 0.0)
+    assert done.report is not None
+    (told,), (letter,) = done.report.findings, done.report.letters
+    for one in (told, done.itself):
+        assert [c.render() for c in one.commands] == [f"{before}scontrol show job 7 | cat -v"]
+        assert one.guidance.todo == f"End it: `{before}scancel 7`"
+    assert [c.render() for c in (*told.acts, *letter.commands)] == [
+        f"{before}scancel 7",
+        f"{before}squeue",
+    ]
