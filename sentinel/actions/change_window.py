@@ -13,6 +13,7 @@ from sentinel.actions.audit_log import rebuild_request
 from sentinel.core.actions import ActionRecord, Answer
 from sentinel.core.cluster import ControllerLogEntry
 from sentinel.core.errors import CannotTell
+from sentinel.core.guidance import quote_command
 from sentinel.core.kinds import Action
 from sentinel.core.ports import Hands
 from sentinel.core.text import shortened, visible
@@ -99,7 +100,8 @@ def drain_again(
         f"'{_quote_reason(e)}' by {entry_author(e) or UNKNOWN_AUTHOR_TEXT}" for e in lost
     )
     if trouble:
-        by_hand = f"scontrol update NodeName={record.target} State=DRAIN Reason=..."
+        named = f"NodeName={record.target}"
+        by_hand = quote_command("scontrol", "update", named, "State=DRAIN", "Reason=...")
         return record, f"it replaced {told}, and could NOT be drained again ({trouble}): {by_hand}"
     names = {e.text: hands.author(record.target, e.text) for e in lost if not entry_author(e)}
     if any(names.values()):

@@ -65,8 +65,8 @@ class ChainCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         found = [_judge_slots(chain, entries, now)]
         if chain.is_in_slurm:
             # Everybody sees these names in the queue, and may give them to jobs of their own.
-            mine = [job for job in ctx.slurm.jobs() if job.user == own_user_name()]
-            jobs = [job for job in mine if job.name in chain.strand_names]
+            me, names = own_user_name(), chain.strand_names
+            jobs = [job for job in ctx.slurm.jobs() if job.user == me and job.name in names]
             if why := find_unknown_state(jobs):
                 raise CannotTell(visible(why))
             found.insert(0, _judge_links(chain, jobs, now))

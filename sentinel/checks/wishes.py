@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from sentinel.core.cluster import Job
 from sentinel.core.digests import blake2b
+from sentinel.core.guidance import quote_command
 from sentinel.core.letters import Letter
 from sentinel.core.text import shorten_to_line, visible
 from sentinel.core.wishes import Wish, parse_wish
@@ -19,7 +20,7 @@ NO_WISH = Wish()
 _SHOWN_CHARS = 200
 _REMEDY = (
     "Each word that is not named is followed. The grammar is in docs/wishes.md; correct a job that"
-    " is there with: scontrol update JobId={job} Comment='sentinel: …'"
+    " is there with: {command}"
 )
 
 
@@ -44,6 +45,7 @@ def refusal_letter(subject: str, job: Job, why: str) -> Letter:
     """Tells the author what of the wish is not followed: once a day, however many jobs have the same
     words."""
     asked = shorten_to_line(job.wish, _SHOWN_CHARS)
+    correct = quote_command("scontrol", "update", f"JobId={job.job_id}", "Comment=sentinel: …")
     return Letter(
         id=make_letter_id(job.user, job.wish, why),
         user=job.user,
@@ -51,7 +53,7 @@ def refusal_letter(subject: str, job: Job, why: str) -> Letter:
         job=visible(job.name),
         severity="warning",
         summary=f"your wish is not followed: {why}",
-        details=f"{asked}\n{_REMEDY.format(job=visible(job.job_id))}",
+        details=f"{asked}\n{_REMEDY.format(command=correct)}",
     )
 
 

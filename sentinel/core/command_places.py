@@ -106,9 +106,7 @@ def _find_place(words: Sequence[str], host: str, user: str, setup: str) -> tuple
     first = words[0] if words else ""
     if first.rpartition("/")[2] in REMOTE_SHELLS:
         node, *there = [word.strip("'") for word in words[1:] if word != "-t"] or [""]
-        if node[:1] == "-":
-            return "", "", ""  # which word is the host, only ssh knows
-        if there:
+        if there and node[:1] != "-":  # behind an option only ssh knows which word is the host
             return "on a login node", node, _find_ssh_role(there, node)
     if first == "sentinel":
         user_known = setup.partition(", ")[2] if setup != SETUP_PLACE else ""

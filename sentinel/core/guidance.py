@@ -57,6 +57,8 @@ REMOTE_SHELLS = frozenset({"ssh", "rsh"})
 """They give their arguments, joined by blanks, to a shell on the other host."""
 ASK_CLUSTER = ("sentinel nodes", "sentinel stacks")
 """The commands of sentinel that ask Slurm, and only that of the cluster at hand."""
+ELSEWHERE = "# by a sentinel of that cluster: "
+"""Before what the sentinel at hand would do to a node or job of the same name here."""
 ADMINISTRATOR = ""
 """The owner of a command that acts on the cluster. It names no file of a user."""
 
@@ -75,7 +77,7 @@ class ActingCommand(Struct, frozen=True, kw_only=True):
     script_of: str = ""  # The job whose script Slurm gives back. It goes into a new private file.
     then: tuple[str, ...] = ()  # Another command, run if the first one was successful.
     note: str = ""  # A remark behind it.
-    before: str = ""  # What asks another cluster, as of `for_cluster`.
+    before: str = ""  # Asks another cluster: `env SLURM_CONF=… ` or, for all of it, `ssh west `.
 
     def __post_init__(self) -> None:
         if not all(
@@ -84,17 +86,12 @@ class ActingCommand(Struct, frozen=True, kw_only=True):
         ):
             raise TypeError("the words of a command are a tuple of strings")
 
-    def for_cluster(self, before: str) -> "ActingCommand":
-        """The same for the cluster to which `before` leads. It is put before each program, as
-        `env SLURM_CONF=… `; where it leads to another shell, as `ssh west `, that gets all of it."""
-        return replace(self, before=before)
-
     def render(self) -> str:
         """The line for a shell."""
         from shlex import quote  # few alerts have such a command
 
         if self.before and self.argv[0] == "sentinel":
-            return _leave_to_sentinel(replace(self, before="").render())
+            return f"{ELSEWHERE}{replace(self, before='').render()}"
         way, before = _split_way(self.before)
         steps = [f"{OWNER_TEST}{quote(self.owner)} ]"] if self.owner else []
         steps += [f"cd {quote(self.folder)}"] if self.folder else []
@@ -126,7 +123,7 @@ class LookingCommand(Struct, frozen=True):
     def for_cluster(self, before: str) -> "LookingCommand":
         """The same for the cluster to which `before` leads, as `ssh west env SLURM_CONF=… `."""
         if self.line.startswith(ASK_CLUSTER):
-            return LookingCommand(_leave_to_sentinel(self.line))
+            return LookingCommand(f"{ELSEWHERE}{self.line}")
         if self.line.startswith(("#", "sentinel ")):
             return self
         way, before = _split_way(before)
@@ -189,11 +186,6 @@ def _give_shell(way: str, line: str) -> str:
     from shlex import join, quote  # few looks have a bad node
 
     return f"{way}{line if not way or join(line.split(' ')) == line else quote(line)}"
-
-
-def _leave_to_sentinel(line: str) -> str:
-    """A comment. The sentinel at hand would look at a node or job of the same name here, or change it."""
-    return f"# by a sentinel of that cluster: {line}"
 
 
 def _leave_out(program: str) -> str:

@@ -4,7 +4,6 @@ others counts them."""
 from typing import Literal
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from sentinel.core.guidance import LookingCommand
 
@@ -28,7 +27,3 @@ class Letter(Struct, frozen=True, kw_only=True):
     details: str = ""  # Further lines.
     commands: tuple[LookingCommand, ...] = ()  # Commands that the reader would run next.
     over: bool = False
-
-    def for_cluster(self, before: str) -> "Letter":
-        """The same, whose commands ask the cluster to which `before` leads."""
-        return replace(self, commands=tuple(one.for_cluster(before) for one in self.commands))

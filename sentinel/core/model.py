@@ -138,7 +138,7 @@ class Finding(Struct, frozen=True, kw_only=True):
         return replace(
             self,
             commands=tuple(command.for_cluster(before) for command in self.commands),
-            acts=tuple(command.for_cluster(before) for command in self.acts),
+            acts=tuple(replace(command, before=before) for command in self.acts),
             guidance=self.guidance.for_cluster(before),
         )
 

@@ -95,7 +95,10 @@ def make_outcome(
         report = replace(
             report,
             findings=tuple(_apply_common(f, check) for f in report.findings),
-            letters=tuple(letter.for_cluster(check.before) for letter in report.letters)
+            letters=tuple(
+                replace(one, commands=tuple(c.for_cluster(check.before) for c in one.commands))
+                for one in report.letters
+            )
             if check.before
             else report.letters,
         )

@@ -11,6 +11,7 @@ from shutil import rmtree
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from sentinel.checks.log.resume_commands import list_resume_commands
 from sentinel.core.cluster import Submission
@@ -91,7 +92,7 @@ def lines_of_a_user(desk: Desk, before: str = "") -> list[str]:
         *list_resume_commands(mine, "node-0", how, (waits,)),
         signal,
     ]
-    return [one.for_cluster(before).render() for one in again if one]
+    return [replace(one, before=before).render() for one in again if one]
 
 
 @pytest.mark.root
@@ -144,7 +145,7 @@ def test_no_path_of_a_user_is_read_as_more_than_a_word(desk: Desk, before: str) 
         how = desk.submission(workdir=str(folder), command=f"{folder}/run.sh", options=(name,))
         again = resubmit_command(how)
         assert again
-        line = again.for_cluster(before).render()
+        line = replace(again, before=before).render()
         assert desk.paste(line, 0) == []
         ran = desk.paste(line, OWNER.pw_uid)
         programs = [one.split()[0] for one in ran if not one.startswith("#")]
@@ -154,7 +155,7 @@ def test_no_path_of_a_user_is_read_as_more_than_a_word(desk: Desk, before: str) 
     assert resubmit_command(odd) is None
     assert list_resume_commands(mine, "node-0", odd, ()) == ()
     odd_path = ActingCommand(owner=ADMINISTRATOR, argv=("chmod", "g-w", "/a\nscancel 1"))
-    left = odd_path.for_cluster(before).render()
+    left = replace(odd_path, before=before).render()
     assert left == "# chmod is left out: a name in it begins with - or does not print"
     assert desk.paste(left, 0) == []
     assert quote_command("n1\nscancel 1") == left.replace("chmod", "a command")
@@ -197,17 +198,18 @@ def test_the_place_says_as_whom() -> None:
 def test_each_program_asks_the_cluster_that_is_meant() -> None:
     """What is put before the line would reach the test of the user alone."""
     command = ActingCommand(owner="alice", argv=("sbatch", "-N1"), folder="/w", script_of="7")
-    line = command.for_cluster("env SLURM_CONF=/c ").render()
+    line = replace(command, before="env SLURM_CONF=/c ").render()
     assert line == (
         '[ "$(id -un)" = alice ] && cd /w && script=$(mktemp) && env SLURM_CONF=/c scontrol write'
         ' batch_script 7 - >"$script" && env SLURM_CONF=/c sbatch -N1 "$script"'
     )
     assert (
-        command.for_cluster("ssh west env SLURM_CONF=/c ").render()
+        replace(command, before="ssh west env SLURM_CONF=/c ").render()
         == f"ssh west {shlex.quote(line)}"
     )
     assert (
-        command.for_cluster("kubectl exec pod -- ").render().count("&& kubectl exec pod -- s") == 2
+        replace(command, before="kubectl exec pod -- ").render().count("&& kubectl exec pod -- s")
+        == 2
     )
     there = quote_command("scancel", "7")
     assert (there, group_by_place([f"ssh west {shlex.quote(line)}"])[0][0]) == (

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 import pytest
+from msgspec.structs import replace
 
 from sentinel.actions.announcements import ActionBulletin
 from sentinel.checks.filesystems.remedies import list_lost_commands, list_usage_commands
@@ -190,7 +191,7 @@ def test_each_hostile_value_is_one_word(tools: Tools, value: str) -> None:
         for before in ("", "ssh n1 ", "ssh n1 env SLURM_CONF=/c "):
             ran = [
                 run
-                for run in tools.paste(act.for_cluster(before).render(), shell)
+                for run in tools.paste(replace(act, before=before).render(), shell)
                 if run[0] != "ssh"
             ]
             assert ran == [["df", f"-x={value}"], ["sinfo", value]]
@@ -341,7 +342,14 @@ def test_what_only_the_sentinel_at_hand_would_do_is_a_comment_for_another_cluste
     test = ActingCommand(owner=ADMINISTRATOR, argv=("sentinel", "nodes", "test", "n1"))
     for one in (preview, test):
         assert tools.paste(one.render(), "sh") == [one.render().split()]
-        line = one.for_cluster("env SLURM_CONF=/c ").render()
+        found = Finding(
+            subject="x",
+            status=Status.WARNING,
+            summary="",
+            commands=(one,) if isinstance(one, LookingCommand) else (),
+            acts=(one,) if isinstance(one, ActingCommand) else (),
+        ).for_cluster("env SLURM_CONF=/c ")
+        line = "".join(command.render() for command in (*found.commands, *found.acts))
         assert line == f"# by a sentinel of that cluster: {one.render()}"
         assert tools.paste(line, "sh") == []
         assert group_by_place([line], "n1") == (("", (line,)),)
