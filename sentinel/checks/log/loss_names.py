@@ -50,6 +50,5 @@ def _join_phase_name(near: str, at: int) -> str:
 def _join_loss_name(near: str, at: int) -> str:
     before, told = near[:at], near[at:]
     *_, word, attached = ["", *before[max(map(before.rfind, _NAME_END_CHARS)) + 1 :].split(" ")]
-    own = attached + told
-    name = f"{word} {own}" if word.replace("/", "").isidentifier() else own
-    return _COUNT_PATTERN.sub("", name).strip()
+    named = f"{word} " if word.replace("/", "").isidentifier() else ""
+    return _COUNT_PATTERN.sub("", named + attached + told).strip()
