@@ -19,8 +19,9 @@ from sentinel.core.ports import Pulse
 from sentinel.core.settings import ExpectedAnswer
 from sentinel.core.text import visible
 
-HEALTHCHECKS_OK = ExpectedAnswer(status=200, body=re.compile(r"\AOK\Z"))
-"""https://healthchecks.io/docs/http_api/ (the other answers begin with "OK (")."""
+HEALTHCHECKS_TAKEN = ExpectedAnswer(body=re.compile(r"\A(?:OK|Created)\Z"))
+"""https://healthchecks.io/docs/http_api/: `OK (…)` was not taken. An address with `?create=1` makes the
+check at the first ping, and answers 201 with `Created` (ping_by_slug() in hc/api/views.py)."""
 
 
 def make_pulse(settings: HeartbeatSettings) -> Pulse | None:
@@ -57,7 +58,7 @@ class WebPulse:
     def __init__(self, settings: HeartbeatSettings) -> None:
         self._url = settings.url.reveal() if settings.url else ""
         self._plain, self._timeout = settings.style == "plain", float(settings.timeout)
-        self._forms = settings.expect or ([] if self._plain else [HEALTHCHECKS_OK])
+        self._forms = settings.expect or ([] if self._plain else [HEALTHCHECKS_TAKEN])
 
     async def announce_start(self) -> None:
         """Announce the start. Raises ChannelError if the service does not accept it."""

@@ -93,6 +93,8 @@ def test_a_pass_that_begins_is_told_to_healthchecks() -> None:
     ("style", "said", "sure"),
     [
         ("healthchecks", "OK", True),
+        ("healthchecks", "Created", True),
+        ("healthchecks", "Created a login for you", False),
         ("healthchecks", "OK (not found)", False),
         ("healthchecks", "", False),
         ("healthchecks", "<html>login</html>", False),
@@ -105,8 +107,9 @@ def test_a_pass_that_begins_is_told_to_healthchecks() -> None:
 def test_a_sign_counts_by_its_answer(
     style: Literal["plain", "healthchecks"], said: str, sure: bool
 ) -> None:
-    """https://healthchecks.io/docs/http_api/; Uptime Kuma's push answers with `ok`."""
-    with Web(answers(200, said)) as server:
+    """https://healthchecks.io/docs/http_api/, and of 4.3 itself `Created` for the first ping of an address
+    with `?create=1`; Uptime Kuma's push answers with `ok`."""
+    with Web(answers(201 if said.startswith("Created") else 200, said)) as server:
         pulse = WebPulse(HeartbeatSettings(url=Secret(f"{server.url}/uuid-1"), style=style))
         if sure:
             asyncio.run(pulse.send_heartbeat(True, ""))
