@@ -91,6 +91,7 @@ def test_the_slow_node_of_sixteen_is_named_and_left_out(wide: Lab, tmp_path: Pat
     )
 
 
+@pytest.mark.long
 def test_hangs_and_missing_programs_are_no_verdict_about_a_node(wide: Lab, tmp_path: Path) -> None:
     """Six hang or lack it, so the other ten are nine peers of each, and pass."""
     for number in (0, 1):

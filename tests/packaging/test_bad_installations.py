@@ -19,7 +19,7 @@ state: {state}
 checks: {{load: {{kind: {kind}, command: [/bin/false]}}}}
 channels: {{book: {{kind: file, path: {folder}/book}}, many: {{kind: apprise, url: "json://localhost:9"}}}}
 """
-pytestmark = pytest.mark.timeout(600)  # a busy machine starts twenty commands
+pytestmark = [pytest.mark.long, pytest.mark.timeout(600)]  # a busy machine starts twenty commands
 REPLACED = "the installation is being replaced: "
 AGAIN_SOON = "try again in a minute, and install it again if that does not help"
 AGAIN = (

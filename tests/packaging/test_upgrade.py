@@ -25,6 +25,8 @@ channels:
 NEW_NAME = "\n\ndef only_the_new_one_has_it(text: str) -> str:\n    return text\n"
 NEEDS_IT = "\n\nfrom sentinel.core.text import only_the_new_one_has_it as _\n"
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def wheels(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
