@@ -43,9 +43,7 @@ class ChainCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Metric("ran", "chain_slots_run", "Of these, those that ran."),
         Metric("late_seconds", "chain_late_seconds", "How late a pass was at most.", "seconds"),
     )
-    SOURCES = (
-        "The chain's own journal below `dir`, and squeue of slurmctld for its waiting links.",
-    )
+    SOURCES = ("The journal of passes below `dir`; for a chain of jobs also squeue of slurmctld.",)
     RUNBOOK = "docs/cron.md"
 
     dir: FilePath

@@ -12,7 +12,7 @@ from sentinel.config.display import ShownSettings
 from sentinel.config.route_preview import preview_routes
 from sentinel.config.yamltext import yaml_text
 from sentinel.core.clock import get_elapsed_s
-from sentinel.core.due import describe_pace, get_interval_s
+from sentinel.core.due import describe_pace, get_seen_interval_s
 from sentinel.core.model import CheckRun
 from sentinel.core.settings import CheckConfig
 from sentinel.core.text import visible
@@ -58,10 +58,9 @@ def _describe_schedule(check: CheckConfig, state: OpenState) -> str:
     """How often the check runs: not more often than the passes of a chain, if there is one."""
     if check.common.cron is not None:
         return f"cron: {check.common.cron}"
-    every = read_pass_interval(state.settings)
-    if every:
-        return describe_pace(max(every, -(-get_interval_s(check) // every) * every))
-    return f"every {duration_text(get_interval_s(check))}"
+    passes = read_pass_interval(state.settings)
+    every = get_seen_interval_s(check, passes)
+    return describe_pace(every) if passes else f"every {duration_text(every)}"
 
 
 def _list_check_settings(check: CheckConfig) -> dict[str, Any]:

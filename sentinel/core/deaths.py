@@ -78,8 +78,13 @@ def find_noticed(alert: Alert) -> Instant:
 
 
 def find_first_end(alert: Alert) -> Instant:
-    """When the alert began: with the first of its deaths, also if it shows a later one."""
-    own = [one.ended for one in alert.deaths if one.ended and one.noticed.wall >= alert.since.wall]
+    """When the alert began: with the first of its deaths, also if it shows a later one. What an earlier
+    alert told is not its own. A death may be noticed a moment before the alert is made."""
+    own = [
+        one.ended
+        for one in alert.deaths
+        if one.ended and (one.told or one.noticed).wall >= alert.since.wall
+    ]
     return Instant(wall=min([alert.shown_since.wall, *(at * SECOND for at in own)]))
 
 

@@ -58,7 +58,13 @@ def get_next_pass(last: float | None, now: float, every: float) -> float:
 def describe_pace(every: float) -> str:
     """How often passes come, and how late a message may therefore be."""
     worst = duration_text(every + PASS_SLACK_S)
-    return f"every {duration_text(every)}, so a message comes at worst {worst} after the event"
+    return f"every {duration_text(every)}, so a message that does not wait comes at worst {worst} after the event"
+
+
+def get_seen_interval_s(check: CheckConfig, passes: float) -> float:
+    """Seconds between runs where `passes` come so many seconds apart; 0: a service runs the check."""
+    own = get_interval_s(check)
+    return -(-own // passes) * passes if passes else own
 
 
 MAX_LATE_S = 300.0

@@ -12,7 +12,7 @@ from msgspec import Struct
 from sentinel.chain import status
 from sentinel.clock import SystemClock
 from sentinel.config.route_preview import preview_routes, unheard_previews
-from sentinel.core.due import describe_pace, get_interval_s
+from sentinel.core.due import describe_pace, get_seen_interval_s
 from sentinel.core.errors import CannotTell, SentinelError
 from sentinel.core.guidance import quote_command
 from sentinel.core.model import Status
@@ -21,6 +21,7 @@ from sentinel.core.values import duration_text
 from sentinel.slurm.client import SlurmClient
 from sentinel.user_files.identity import user_name
 from sentinel.wiring import app, one_shot
+from sentinel.wiring.status import read_pass_interval
 
 if TYPE_CHECKING:
     from sentinel.alerting.observations import RunOutcome
@@ -70,7 +71,7 @@ def _prove_check(check: CheckConfig, settings: Settings, gaps: list[CoverageGap]
         if outcome and status
         else "not tried now"
     )
-    yield f"  {visible(check.name)} ({check.common.kind}), {_describe_interval(check)}; {seen}"
+    yield f"  {visible(check.name)} ({check.common.kind}), {_describe_interval(check, settings)}; {seen}"
     for source in check.plugin.SOURCES:
         yield f"      reads: {source}"
     if outcome and status is Status.UNKNOWN:
@@ -97,10 +98,10 @@ def _find_worst_status(outcome: RunOutcome) -> Status:
     return max((f.status for f in outcome.findings), key=lambda s: s.rank)
 
 
-def _describe_interval(check: CheckConfig) -> str:
+def _describe_interval(check: CheckConfig, settings: Settings) -> str:
     if check.common.cron is not None:
         return f"by the crontab line {check.common.cron!r}"
-    return f"every {duration_text(get_interval_s(check))}"
+    return f"every {duration_text(get_seen_interval_s(check, read_pass_interval(settings)))}"
 
 
 def _shorten_line(text: str) -> str:

@@ -119,12 +119,13 @@ def _build_notification(
         summary=finding.summary,
         since=format_iso(since, zone),
         key="rehearsal-1",
-        alert="rehearsal",
+        alert="",
         details=finding.details,
         commands=tuple(command.render() for command in finding.commands),
         acts=tuple(command.render() for command in finding.acts),
         labels={**check.common.labels, **finding.labels},
         values=finding.values,
+        guidance=finding.guidance,
         runbook=check.common.runbook,
     )
 

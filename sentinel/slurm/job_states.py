@@ -68,8 +68,7 @@ JOB_STATES: dict[str, JobState] = {
     "CANCELLED": JobState(
         Phase.OVER,
         "was cancelled",
-        first_step="Ask who cancelled it (`sacct` below shows the user, where accounting knows). If that"
-        " was not meant, {owner} submits it again.",
+        first_step="Ask who cancelled it. If that was not meant, {owner} submits it again.",
     ),
     "PREEMPTED": JobState(
         Phase.OVER,
@@ -98,7 +97,7 @@ JOB_STATES: dict[str, JobState] = {
         "ran out of memory",
         True,
         first_step="It used more of its nodes' memory (not that of GPUs) than it asked for by --mem:"
-        " compare ReqMem with MaxRSS (`sacct` below). {owner} asks for more or"
+        " where there is accounting, compare its ReqMem with MaxRSS. {owner} asks for more or"
         " uses less, and submits it again.",
     ),
     "BOOT_FAIL": JobState(

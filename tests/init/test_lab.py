@@ -70,6 +70,9 @@ def test_init_watches_what_runs_and_undo_leaves_nothing(
     assert f"training {NAME}: job {job}" in done.stdout
     assert f"checkpoints {work}/ckpt" in done.stdout
     assert f"This is the message that you will get when {NAME} dies:" in done.stdout
+    assert f"subject: DIED {NAME}" in done.stdout  # as the true one: with its guidance
+    assert "If nobody acts: The training stands still" in done.stdout
+    assert "rehearsal" not in done.stdout, "no command names an alert that is not there"
     assert f"job {job} FAILED with exit code 1" in done.stdout
     assert "lm loss: 2.1E+00" in done.stdout
     assert "its progress: " in done.stdout
@@ -78,7 +81,7 @@ def test_init_watches_what_runs_and_undo_leaves_nothing(
     proof = done.stdout.partition("What is watched:")[2]
     assert "chain, one pass every 10m" in proof or "a chain of small Slurm jobs" in proof
     assert "how a job ended, once Slurm has forgotten it" in proof
-    assert "llm-10b-touch-owned (job), every 1m; now ok" in proof
+    assert "llm-10b-touch-owned (job), every 10m; now ok" in proof
     assert not list(fresh.work.rglob("owned"))
     assert [m.recipients for m in smtp.mails] == [["newcomer@example.org"]]
     file = user.home / ".config/sentinel/sentinel.yaml"

@@ -175,4 +175,10 @@ _BUTTON = (
 )
 _plain = f"margin-top:2px;font-size:15px;line-height:22px;{_WRAP}"
 _FIRST = ("Runbook", "What to do", text.COMMANDS_HEADING, text.ACTS_HEADING)
-_MONOSPACED = ("Details", "Last lines", text.COMMANDS_HEADING, text.ACTS_HEADING, text.MORE_HEADING)
+_MONOSPACED = (
+    "Details",
+    "Last lines",
+    text.COMMANDS_HEADING,
+    text.ACTS_HEADING,
+    text.HISTORY_HEADING,
+)

@@ -31,7 +31,8 @@ from sentinel.core.text import (
 )
 from sentinel.core.turns import interleave
 
-MORE_HEADING = "Full history, and how to stop reminders"
+HISTORY_HEADING = "Full history"
+MORE_HEADING = f"{HISTORY_HEADING}, and how to stop reminders"
 LINES = 12
 COMMANDS = 8
 COMMANDS_HEADING, ACTS_HEADING = "Look closer", "Act on it"
@@ -102,7 +103,8 @@ def make_card(notification: Notification) -> AlertCard:
     host = str(n.values.get("host") or "")
     setup = shorten_to_line(n.setup_place, _LINE) or SETUP_PLACE
     groups = group_by_place(commands, host, n.labels.get(OWNER_LABEL, ""), setup)
-    acts = () if ended else keep_whole_commands(n.acts, _COMMAND)[:COMMANDS]
+    # Who reads that somebody has it shall not submit it a second time.
+    acts = () if ended or n.reason == "ack" else keep_whole_commands(n.acts, _COMMAND)[:COMMANDS]
     return AlertCard(
         word=_status_word(n),
         tone=message_tone(n),
@@ -348,7 +350,7 @@ def card_sections(c: AlertCard) -> Iterator[tuple[str, tuple[str, ...]]]:
         ),
         *((f"{ACTS_HEADING} ({at})" if at else ACTS_HEADING, g) for at, g in c.act_groups),
         (c.heading, c.lines),
-        (f"{MORE_HEADING} ({c.setup_place})", c.more),
+        (f"{MORE_HEADING if len(c.more) > 1 else HISTORY_HEADING} ({c.setup_place})", c.more),
     )
     return (part for part in parts if part[1])
 

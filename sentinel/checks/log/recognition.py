@@ -104,7 +104,7 @@ class LogRecognition(Struct, frozen=True, kw_only=True):
 
     @property
     def summary_text(self) -> str:
-        """For example `log of Megatron-LM, iteration advances; no gradient norm in it`."""
+        """For example `log of Megatron-LM, its progress is iteration; no gradient norm in it`."""
         who = " and ".join(self.trainers)
         told = f"log of {who}" if who else "log of an unknown trainer"
         if self.mixed:
@@ -113,7 +113,7 @@ class LogRecognition(Struct, frozen=True, kw_only=True):
             told += f", before that of {self.changed}"
         if self.number:
             found = "" if self.trainers and not self._is_found_by_search else " (found by looking)"
-            told += f", {self.number.name} advances{found}"
+            told += f", its progress is {self.number.name}{found}"
         elif self.offered:
             told += f"; {self.offered[0].name} may advance: `progress: '{self.offered[0].pattern}'`"
         lacks = [

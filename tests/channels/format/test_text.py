@@ -461,7 +461,11 @@ def test_an_action_is_of_this_moment() -> None:
 
 def test_what_somebody_has_is_not_offered_again() -> None:
     """The message that says so needs no command to say so."""
-    assert make_card(notification(reason="ack")).more == ("sentinel explain 01J9",)
+    seen = make_card(notification(reason="ack", acts=("sbatch train.sh",)))
+    assert seen.more == ("sentinel explain 01J9",)
+    assert seen.act_groups == (), "who reads that somebody has it would submit it a second time"
+    assert make_card(notification(acts=("sbatch train.sh",))).act_groups
+    assert "Full history (" in render_text([notification(reason="resolved")])
 
 
 def test_the_worst_stands_first() -> None:

@@ -20,7 +20,7 @@ from sentinel.alerting.state_machine import AlertPolicy
 from sentinel.checks.job.memory import Memory, SubmitDelay, dump_memory
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.cluster import Job, JobPast, JobRun, Submission
-from sentinel.core.deaths import describe_deaths
+from sentinel.core.deaths import describe_deaths, find_first_end
 from sentinel.core.model import (
     Alert,
     Coverage,
@@ -446,3 +446,32 @@ def test_what_dies_under_a_silence_is_told_after_it(night: Night) -> None:
     night.play(900)
     assert [reason for _, reason in night.told] == ["again"]
     assert night.messages[0][2].startswith("dies at each start: 2 more (jobs 12, 13), each FAILED")
+
+
+def test_an_alert_began_with_its_first_death_also_if_that_was_seen_before_the_pass() -> None:
+    """squeue is asked before the alert is made, so the death was noticed a moment earlier. One that an
+    earlier alert told is not this alert's."""
+    since, later = Instant(100 * SECOND), Instant(500 * SECOND)
+    other, first, second = (
+        Death(
+            job=number,
+            started=None,
+            ended=ended,
+            end="FAILED",
+            exit=1,
+            noticed=Instant(noticed),
+            told=Instant(told * SECOND),
+        )
+        for number, ended, noticed, told in (
+            ("9", 40, 50 * SECOND, 60),
+            ("10", 90, 100 * SECOND - 1, 101),
+            ("12", 490, 500 * SECOND, 501),
+        )
+    )
+    alert = Alert(
+        key=Key(cluster="lab", check="training", subject="train"), id="1", kind="job",
+        status=Status.CRITICAL, summary="", since=since, last=later, began=later,
+        deaths=(other, first, second),
+    )  # fmt: skip
+    assert find_first_end(alert) == Instant(90 * SECOND)
+    assert find_first_end(replace(alert, deaths=(other, second))) == Instant(490 * SECOND)

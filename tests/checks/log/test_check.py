@@ -1073,7 +1073,7 @@ def test_one_look_says_whose_log_it_is_and_what_cannot_be_seen_in_it(tmp_path: P
     log = tmp_path / "log"
     log.write_text(TITAN.format(7))
     finding = Watch(path=FilePath(log)).look(one_shot=True)
-    assert "log of torchtitan, step advances; no step time in it" in finding.summary
+    assert "log of torchtitan, its progress is step; no step time in it" in finding.summary
 
 
 def test_a_line_of_a_hundred_megabytes_is_a_log_like_any_other(tmp_path: Path) -> None:
