@@ -6,7 +6,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Protocol
+from typing import Literal, Protocol
 
 from msgspec import Struct
 
@@ -31,11 +31,10 @@ RESERVE_S = 120.0
 
 
 class PassResult(Struct, frozen=True):
-    """The result of a pass. `ran` is False if another sentinel was using the state."""
+    """The result of a pass. It is `busy` if another sentinel was using the state."""
 
-    ran: bool
+    what: Literal["ran", "busy", "failed"]
     text: str = ""
-    failed: bool = False
 
 
 class LinkMending(Protocol):
@@ -142,8 +141,7 @@ class LinkRunner:
     def _do_pass(self, slot: int) -> None:
         self._note_slot(slot, "begin")
         work = self._pass(max(1.0, self._end - self._clock()))
-        what: What = "failed" if work.failed else "ran" if work.ran else "busy"
-        self._note_slot(slot, what, work.text)
+        self._note_slot(slot, work.what, work.text)
         if work.text:
             self._say(work.text)
 

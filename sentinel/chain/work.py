@@ -103,13 +103,11 @@ def _make_pass(chain: Chain, seconds: float, directories: bool) -> PassResult:
         words += [f"--spacing={chain.every}"] if chain.is_in_slurm else []
         done = proc.run(_pass_argv(chain, "tick", *words), limit=seconds)
     except CannotTell as error:
-        return PassResult(ran=False, failed=True, text=str(error))
+        return PassResult("failed", str(error))
     said = shortened(visible(decode_lines(done.err).strip()), 500)
     if done.code:
-        return PassResult(
-            ran=False, failed=True, text=said or f"sentinel tick: exit code {done.code}"
-        )
-    return PassResult(ran=_did_run(done.out), text=said)
+        return PassResult("failed", said or f"sentinel tick: exit code {done.code}")
+    return PassResult("ran" if _did_run(done.out) else "busy", said)
 
 
 def _pass_argv(chain: Chain, *words: str) -> list[str]:

@@ -136,6 +136,19 @@ def test_a_program_that_is_not_there_is_a_failed_pass(tmp_path: Path) -> None:
     assert "sentinel" in last.text
 
 
+def test_what_a_link_starts_and_fails_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A test message that was refused, and scripts that nobody could submit."""
+    answer = 'case $1 in notify) echo "book: refused" >&2; exit 1;; esac'
+    host = Host(tmp_path, answer, delivers=True, cron=True)
+    host.run()
+    assert "test message through book: refused\n" in capsys.readouterr().err
+    (tmp_path / "sentinel").unlink()
+    host.run()
+    assert capsys.readouterr().err.count(f"{tmp_path}/sentinel") == 2  # the scripts and the pass
+
+
 def test_a_long_complaint_is_cut(tmp_path: Path) -> None:
     """The journal is read whole at each pass."""
     _, last = Host(tmp_path, "printf '%01000d' 0 >&2; exit 1").run()

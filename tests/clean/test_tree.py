@@ -139,6 +139,15 @@ def test_a_checkpoint_swapped_after_the_look_is_put_back(root: Path) -> None:
     assert (root / "step1" / "gold").read_text() == "gold"
 
 
+def test_a_step_that_is_saved_meanwhile_keeps_no_other(root: Path) -> None:
+    """The training goes on while it is cleaned. What is saved of the step itself keeps it."""
+    opened = CheckpointRoot(str(root))
+    old = first(opened)
+    checkpoint(root, 6)
+    opened.remove_step(old, RULES, soon())
+    assert names(root) == ["step2", "step3", "step4", "step5", "step6"]
+
+
 def test_a_checkpoint_swapped_for_a_link_is_put_back(root: Path) -> None:
     """The link is left as it is, and so is what it leads to."""
     opened = CheckpointRoot(str(root))
@@ -210,6 +219,18 @@ def test_a_mount_inside_is_not_entered(root: Path) -> None:
         assert told is None or told["removed"] <= 1
         assert complaint
         assert (inside / "data").read_text() == (entry / "data").read_text() == "data"
+
+
+@pytest.mark.root
+def test_a_file_of_another_file_system_is_no_entry(root: Path) -> None:
+    """It would be the newest, in place of one of this training."""
+    (root / "step9").touch()
+    (root / "step0").write_text("a file of this one is one")
+    with mounted(root.parent / "treasure") as other:
+        (other / "data").write_text("data")
+        with mounted(root / "step9", "--bind", str(other / "data")):
+            found = CheckpointRoot(str(root)).find_steps(RULES)
+    assert {s.first_name for s in found} == {f"step{n}" for n in range(6)}
 
 
 @pytest.mark.root

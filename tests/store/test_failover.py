@@ -4,11 +4,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from sentinel.alerting.handover import HANDOVER_KEY
 from sentinel.core.errors import Fenced, StoreBusy
-from sentinel.core.model import Batch
+from sentinel.core.model import Batch, Receipt
 from sentinel.store.buffered import BufferedStore
+from sentinel.store.errors import StateUnavailable
 from sentinel.store.failover import RETRY_SPACING_S
 from sentinel.store.memory import MemoryStore
 from sentinel.store.spare_journals import SpareJournals, make_spare_journals
@@ -165,3 +167,83 @@ def test_a_journal_that_replaced_a_full_one_brings_all_that_was_known(
     other = recorded.open()
     assert other.read_alerts() == [alert()]
     assert summaries(other.read_outbox()) == ["early", "late"]
+
+
+def dies(one: Sentinel) -> None:
+    """A killed process lets go of both locks."""
+    one.primary.release_lead()
+    one.spare.unlock_spare()
+
+
+def test_the_next_leader_knows_what_the_state_has_when_it_fails(start: Start) -> None:
+    """It has read it at its start; so a state that fails then hides no alert."""
+    one, two = start(), start()
+    assert one.store.take_lead("one", at()) == 1
+    one.store.commit(Batch(at=at(), alerts=(alert(),)))
+    dies(one)
+    assert two.store.take_lead("two", at(1)) == 2
+    two.lose_state()
+    two.store.commit(told("late"))
+    assert two.store.read_alerts() == [alert()]
+
+
+def test_a_damaged_state_is_made_anew_with_the_alerts_of_its_copy(
+    start: Start, state: Path
+) -> None:
+    """They keep their ids, so their ends are told."""
+    one = start()
+    one.store.take_lead("one", at())
+    one.store.commit(Batch(at=at(), alerts=(alert(),), outbox=(outgoing("waits"),)))
+    one.store.close()
+    for path in state.glob("*.db*"):
+        path.write_bytes(b"damaged" * 1000)
+    two = start()
+    two.store.take_lead("two", at(1))
+    assert two.primary.read_alerts() == [alert()]
+    assert summaries(two.primary.read_outbox()) == ["waits"]
+
+
+def test_what_others_led_since_gets_the_alerts_and_not_the_messages(
+    start: Start, state: Path, recorded: SqlitePlace
+) -> None:
+    """They have seen the rest. What was sent during the outage is not sent again."""
+    one, leader, two = start(), start(), start()
+    one.store.take_lead("one", at())
+    rows = [outgoing("early"), outgoing("stays")]
+    rows[1] = replace(rows[1], notification=replace(rows[1].notification, key="another"))
+    one.store.commit(Batch(at=at(), outbox=tuple(rows)))
+    one.primary.broken = "no space left"
+    one.store.commit(Batch(at=at(), alerts=(alert(),), outbox=(outgoing("late"),)))
+    early = one.store.read_outbox()[0]
+    one.store.sent([early], at(), Receipt("250 ok"))
+    dies(one)
+    for _ in range(2):
+        leader.primary.take_lead("leader", at(1))
+    leader.primary.release_lead()
+    two.store.take_lead("two", at(2))
+    other = recorded.open()
+    assert other.read_memory(HANDOVER_KEY) != {}
+    assert summaries(other.read_outbox()) == ["stays"]
+    kept = spare_places(state).read_newest()
+    assert kept is not None
+    assert kept.begin.shadow  # the journal is gone
+
+
+def test_who_begins_alone_writes_a_journal_of_its_own(start: Start) -> None:
+    """Not into the copy of an earlier process, which is no journal: it would be lost with it."""
+    one, two, three = start(), start(), start()
+    one.store.take_lead("one", at())
+    one.store.commit(Batch(at=at(), alerts=(alert(),)))
+    one.store.close()
+
+    def refuse(*_: object) -> int:
+        raise StateUnavailable("the disk is full")
+
+    two.primary.take_lead = refuse  # type: ignore[method-assign]
+    two.primary.broken = "the disk is full"
+    assert two.store.take_lead("two", at(1)) == 0
+    two.store.commit(told("late"))
+    dies(two)
+    three.store.take_lead("three", at(2))
+    assert summaries(three.primary.read_outbox()) == ["late"]
+    assert three.primary.read_alerts() == [alert()]

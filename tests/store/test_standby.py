@@ -249,23 +249,26 @@ def test_a_copy_for_the_next_is_made_at_the_start_and_after_a_change(bench: Benc
     assert kept.begin.snapshot.outbox == ()
 
 
+@pytest.mark.parametrize("limit", [100, 1])
 def test_a_journal_that_began_late_brings_what_came_before_it(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, limit: int
 ) -> None:
-    """Its first writes had no place; the state at its beginning has them."""
+    """Its first writes had no place, or were more than are kept; the state at its beginning has them."""
     one, primary = bench.start("h1", leased=False)
+    one._pair._limit = limit
     one.take_lead("sentinel on host h1", at())
     primary.broken = "no space left"
     with monkeypatch.context() as patched:
         patched.setattr(SpareJournals, "begin_journal", lambda *_: False)
         one.commit(told("early"))
+        one.commit(told("then"))
     one.commit(told("late"))
     primary.release_lead()  # a killed process lets go of both locks
     one._pair._spare.unlock_spare()
     two, _ = bench.start("h1", leased=False)
     two.take_lead("sentinel on host h1", at(1))
     assert two.trouble is None
-    assert summaries(two.read_outbox()) == ["early", "late"]
+    assert summaries(two.read_outbox()) == ["early", "then", "late"]
 
 
 def test_nothing_is_lost_of_too_many_writes_that_a_journal_has(

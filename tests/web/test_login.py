@@ -112,7 +112,8 @@ def test_a_session_ends_and_a_new_token_ends_all() -> None:
 
 
 @pytest.mark.parametrize(
-    "to", ["//evil.example", "/\\evil.example", "https://evil.example", "", "/\r\nX: y", "/login"]
+    "to",
+    ["//evil.example", "/\\evil.example", "https://evil.example", "", "/\r\nX: y", "/login", "/ü"],
 )
 def test_a_login_leads_to_no_other_site(shown: Stage, to: str) -> None:
     """Nor around in a circle."""
