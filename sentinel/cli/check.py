@@ -3,6 +3,8 @@
 import argparse
 import sys
 from collections.abc import Sequence
+from contextlib import redirect_stderr
+from io import StringIO
 from typing import Any
 
 from msgspec.structs import replace
@@ -57,14 +59,15 @@ def register(commands: Any) -> None:
 
 def call_check(args: argparse.Namespace) -> int:
     """Run a check. The exit code is that of the worst finding; with --nagios an invalid call is 3,
-    too."""
-    try:
+    too, and stderr stays empty: Icinga 2 shows it before the answer (lib/base/process.cpp)."""
+    if not args.nagios:
         return _run_target(args)
-    except SentinelError as error:
-        if not args.nagios:
-            raise
-        print(f"UNKNOWN - {str(error).splitlines()[0]}")
-        return 3
+    with redirect_stderr(StringIO()):
+        try:
+            return _run_target(args)
+        except SentinelError as error:
+            print(f"UNKNOWN - {str(error).splitlines()[0]}")
+            return 3
 
 
 def _run_target(args: argparse.Namespace) -> int:
@@ -112,7 +115,7 @@ def _run_all(args: argparse.Namespace) -> int:
         raise UsageError(f"--all runs every configured check: {what} has no use with it")
     if args.json and args.nagios:
         raise UsageError("--json and --nagios are two answers to one question; choose one")
-    settings = app.find_settings(args.config, quiet=args.nagios)
+    settings = app.find_settings(args.config)
     if settings is None or not settings.checks:
         raise UsageError("no checks are configured: sentinel init")
     from sentinel.cli import check_state
@@ -158,8 +161,8 @@ def _load_target_settings(args: argparse.Namespace) -> Any:
     """Settings for the target. A kind does not need any; another word may be a name in a file that
     cannot be read, so that is an error."""
     if args.target in app.CHECKS.kind_names():
-        return app.load_readable_settings(args.config, quiet=args.nagios)
-    return app.find_settings(args.config, quiet=args.nagios)
+        return app.load_readable_settings(args.config)
+    return app.find_settings(args.config)
 
 
 def _apply_timeout(check: CheckConfig, timeout: str | None) -> CheckConfig:

@@ -98,8 +98,7 @@ LOOKS = {
 
 @pytest.mark.parametrize("look", LOOKS)
 def test_an_answer_is_in_the_form_of_the_guidelines(watch: Watch, look: str) -> None:
-    """One line of text, `|`, performance data by the letter; then lines without data; stderr is
-    for people and no runner reads it."""
+    """One line of text, `|`, performance data by the letter; then lines without data."""
     (watch.folder / "it's a=b|c").mkdir()
     words = [word.format(folder=watch.folder) for word in LOOKS[look]]
     done = watch.say_bare("check", *words, "--nagios")
@@ -111,6 +110,19 @@ def test_an_answer_is_in_the_form_of_the_guidelines(watch: Watch, look: str) -> 
     for datum in data(parts["data"] or ""):
         assert DATUM.fullmatch(datum), datum
     assert all(line.isprintable() for line in (first, *more))
+
+
+@pytest.mark.parametrize(
+    ("words", "code"), [(["disk"], 0), (["--all"], 0), (["fs"], 0), (["disc"], 3)]
+)
+def test_nothing_stands_beside_the_answer(watch: Watch, words: list[str], code: int) -> None:
+    """Icinga 2 joins stderr to it, in front (lib/base/process.cpp, seen with 2.13.6): a warning about the
+    file was what people saw. Without --nagios it is printed."""
+    watch.configure("checks:\n  disk: {{kind: fs, paths: [/], warn: {{used: 100%}}}}\n")
+    done = watch.say("check", *words, "--nagios")
+    assert (done.returncode, done.stderr) == (code, "")
+    assert ("UNKNOWN - " if code else " OK - ") in done.stdout.partition("\n")[0]
+    assert "nobody is told" in watch.say("check", "disk").stderr
 
 
 def test_numbers_have_their_units(watch: Watch) -> None:
