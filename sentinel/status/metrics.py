@@ -78,8 +78,8 @@ def compute_pace(points: Sequence[tuple[Instant, float]]) -> float | None:
     """Steps per second over the last RECENT seconds, or over the time of two steps. 0 if it stands
     still.
 
-    It counts since the number last fell, because a restart counts from the beginning. None if it
-    cannot be computed.
+    It counts since the number last fell, because a restart counts from the beginning, or stood still,
+    because the job may have been dead. None if it cannot be computed.
     """
     steps, seen = _find_steps([p for p in points if isfinite(p[1])])
     if not steps or get_elapsed_s(steps[0][0], seen) <= 0:
@@ -91,7 +91,11 @@ def compute_pace(points: Sequence[tuple[Instant, float]]) -> float | None:
     still = get_elapsed_s(end, seen)
     if still > STANDSTILL_FACTOR * usual:
         return 0.0
-    earlier = [s for s in steps[:-1] if get_elapsed_s(s[0], end) >= PACE_WINDOW_S] or steps[:1]
+    gaps = (get_elapsed_s(a[0], b[0]) for a, b in pairwise(steps))
+    moved = steps[
+        max((n for n, s in enumerate(gaps, 1) if s > STANDSTILL_FACTOR * usual), default=0) :
+    ]
+    earlier = [s for s in moved[:-1] if get_elapsed_s(s[0], end) >= PACE_WINDOW_S] or moved[:1]
     since, before = earlier[-1]
     seconds = get_elapsed_s(since, end) + (still if still > usual else 0.0)
     return (final - before) / seconds if seconds > 0 else None

@@ -275,6 +275,9 @@ def every(seconds: float, values: Sequence[float]) -> list[tuple[float, float]]:
         (every(30, [*range(0, 1000, 10), *[990] * 60]), 0.0),
         (every(30, [*range(0, 6000, 100), *range(5900, 5930, 2)]), 2 / 30),
         (every(60, [0, 0, 0, 0, 0, 50, 50, 50, 50, 50, 100, 100, 100, 100, 100, 150]), 50 / 300),
+        # Dead or hung for ten looks, resumed at its checkpoint: what it does now.
+        (every(30, [*range(0, 200, 10), *[190] * 10, *range(200, 240, 10)]), 1 / 3),
+        ([(0, 0), (30, 10), (60, 20), (900, 30)], None),
         (every(60, [*range(0, 250, 10), float("nan"), float("inf")]), 1 / 6),
         ([], None),
         ([(0, 5)], None),
