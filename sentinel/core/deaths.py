@@ -89,17 +89,17 @@ def find_first_end(alert: Alert) -> Instant:
 
 
 def describe_deaths(new: Sequence[Death], last_told: Instant | None) -> str:
-    """What has died since the last message: `job 12, started after the last message, died too,
-    after 37s`. Slurm knows starts to the second: one in the second of that message counts as after it."""
+    """What has died since the last message: `job 12 died too, after 37s; it started after the last
+    message`. Slurm knows starts to the second: one in the second of that message counts as after it."""
     if len(new) > 1:
         jobs = dict.fromkeys(one.job for one in new)
         names = shortened(visible(", ".join(jobs)), 120)
         return f"dies at each start: {len(new)} more (job{'s' * (len(jobs) > 1)} {names}){_name_shared(new)}"
     (one,) = new
     after = last_told is not None and (one.started or 0) >= last_told.wall // SECOND
-    when = ", started after the last message," if after else ""
+    when = "; it started after the last message" if after else ""
     took = [f", after {text}" for text in [_describe_length(one)] if text]
-    return f"job {visible(one.job)}{when} died too{''.join(took)}"
+    return f"job {visible(one.job)} died too{''.join(took)}{when}"
 
 
 def _describe_length(one: Death) -> str:

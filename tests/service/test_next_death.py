@@ -17,7 +17,7 @@ __all__ = ["newcomer"]
 
 pytestmark = [pytest.mark.nightly, pytest.mark.timeout(600)]
 
-TOO = "started after the last message, died too, after "
+TOO = "; it started after the last message; "
 AT_ONCE = "echo RuntimeError: again; sleep 4; exit 4"
 """It dies before a second look can see it run."""
 

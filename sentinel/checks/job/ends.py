@@ -111,6 +111,8 @@ def _describe_exit_code(end: JobEnd) -> str:
     if end.signal in SLURMD_ERROR_BY_SIGNAL:
         told = f"Slurm's error {_SLURMD_ERROR_OFFSET + end.signal}, told as signal {end.signal}"
         return f" before it began: {SLURMD_ERROR_BY_SIGNAL[end.signal]} ({told})"
+    if end.signal in (signal.SIGTERM, signal.SIGKILL) and end_meaning(end).first_step:
+        return ""  # Slurm's own: the state has said why it ended the job
     if end.signal:
         return f", killed by {_signal_text(end.signal)}"
     if not end.exit_code and end.state == "COMPLETED" and end.step_failed:

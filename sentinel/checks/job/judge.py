@@ -295,7 +295,9 @@ def _make_details(settings: JobSettings, view: TrainingView, status: Status) -> 
     if status is Status.CRITICAL:
         lines += [] if view.many else find_similar_jobs(settings, view)
         main = _get_main_job(view.memory) if view.memory.gone else None
-        lines += [describe_end(gone, view.now) for gone in view.memory.gone if gone is not main]
+        lines += [
+            f"also: {describe_end(gone, view.now)}" for gone in view.memory.gone if gone is not main
+        ]
         if shared := find_shared_node(view.ended):
             lines.append(describe_shared_node(shared))
         last = last_run(view.memory)

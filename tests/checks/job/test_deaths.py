@@ -144,7 +144,7 @@ def test_a_job_that_dies_between_two_looks_is_told_at_the_next(
     night.play(120 + 3 * every, every)
     ((at, reason, words),) = night.messages
     assert (at, reason) == (120 + every, "again")
-    assert words.startswith("job 12, started after the last message, died too, after 10s; ")
+    assert words.startswith("job 12 died too, after 10s; it started after the last message; ")
 
 
 def test_each_death_keeps_its_command_and_its_last_lines(tmp_path: Path) -> None:
@@ -238,7 +238,7 @@ def test_a_job_that_started_in_the_second_of_the_message_started_after_it(
     microsecond: 100 may be later than 100.7."""
     told = Instant(int(100.7 * SECOND))
     one = Death(job="12", started=started, ended=started + 4, end="FAILED", exit=4, noticed=told)
-    words = "job 12, started after the last message, died too, after 4s"
+    words = "job 12 died too, after 4s; it started after the last message"
     assert describe_deaths([one], told) == (words if after else "job 12 died too, after 4s")
 
 
@@ -268,7 +268,7 @@ def test_a_requeued_job_that_dies_again_is_told(night: Night, source: str) -> No
     night.runs.append(dies(10, 130, 7, source))
     night.play(400)
     assert night.told == [(150, "again")]
-    assert "job 10, started after the last message, died too, after 7s" in night.messages[0][2]
+    assert "job 10 died too, after 7s; it started after the last message" in night.messages[0][2]
 
 
 def test_an_array_is_one_event(night: Night) -> None:

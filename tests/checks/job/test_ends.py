@@ -44,6 +44,11 @@ from tests.kinds import looks
         (ended(state="COMPLETED", exit_code=0), "completed with exit code 0"),
         (ended(state="CANCELLED", cancelled_by="bob"), "was cancelled by bob on node-"),
         (ended(state="CANCELLED by 1000"), "job 10 was cancelled on node-"),
+        # Slurm's own signals, by which it ends what it has already said why (slurmctld of a lab).
+        (ended(state="TIMEOUT", signal=15), "reached its time limit (TIMEOUT) on node-"),
+        (ended(state="CANCELLED", cancelled_by="bob", signal=9), "was cancelled by bob on node-"),
+        (ended(state="NODE_FAIL", signal=15), "nodes failed (NODE_FAIL) among node-"),
+        (ended(state="CANCELLED", signal=11), "was cancelled, killed by signal 11 (SIGSEGV) on"),
         (ended(state="TIMEOUT"), "reached its time limit (TIMEOUT)"),
         (ended(state="OUT_OF_MEMORY", exit_code=0, signal=9), "ran out of memory (OUT_OF_MEMORY)"),
         (
