@@ -54,6 +54,8 @@ CAUSES = (
          "FATAL ERROR: Reached heap limit Allocation failed - JavaScript heap out of memory\n----- Native stack trace -----\n\n 1: 0xb8ced1 node::OOMErrorHandler(char const*, v8::OOMDetails const&) [node]\n 2: 0xf06460  [node]\n", "heap out of memory", COST),
     Case("a-unit-that-was-killed", "systemd, src/run/run.c, --wait", ROWS + "Finished with result: signal\nMain processes terminated with: code=killed/status=KILL\nService runtime: 2h 3min 12.381s\nCPU time consumed: 12h 1min 3s\n", "code=killed", COST),
     Case("a-unit-that-ended-well", "systemd, src/run/run.c, --wait", ROWS + "Finished with result: success\nMain processes terminated with: code=exited/status=0\nService runtime: 2h 3min 12.381s\nCPU time consumed: 12h 1min 3s\n", "", COST),
+    Case("a-unit-that-ended-with-1", "systemd, src/run/run.c, --wait", ROWS + "Finished with result: exit-code\nMain processes terminated with: code=exited/status=1\nService runtime: 3.012s\nCPU time consumed: 1s\n", "status=1", COST),
+    Case("a-unit-that-dumped-core", "systemd, src/core/service.c, service_sigchld_event", ROWS + "Nov 28 22:00:01 n1 systemd[1]: train.service: Main process exited, code=dumped, status=11/SEGV\n", "code=dumped", COST),
     Case("a-command-that-was-timed", "GNU time 1.9, src/time.c",
          ROWS + "Command terminated by signal 9\n\tCommand being timed: \"python train.py\"\n\tUser time (seconds): 812.31\n\tSystem time (seconds): 31.02\n\tPercent of CPU this job got: 99%\n\tElapsed (wall clock) time (h:mm:ss or m:ss): 1:02:03\n"
          "\tMaximum resident set size (kbytes): 91234567\n\tMajor (requiring I/O) page faults: 12\n\tSwaps: 0\n\tExit status: 0\n", "signal 9", COST),
