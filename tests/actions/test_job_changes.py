@@ -35,7 +35,8 @@ class Queue:
         return self.bytes
 
     def tail(self, path: str, size: int, user: str) -> str:
-        return ""
+        assert self.bytes is not None, "there is no file"
+        return "iteration 7\n"
 
     def evidence(self, job_id: str) -> Reply:
         return Reply(Answer.REFUSED, "no stacks")
@@ -58,9 +59,16 @@ def cancel(queue: Queue, request: ActionRequest) -> Reply:
     return change_after_evidence(request, queue.hands, [["scancel", request.target]])
 
 
-def test_a_job_that_still_hangs_is_changed_though_there_is_no_evidence() -> None:
-    queue = Queue(job("10"))
-    reply = cancel(queue, wish(user="alice", path="/l", size="7"))
+COUNTED = {"path": "/l", "pattern": r"iteration (\d+)", "number": "7.0"}
+
+
+@pytest.mark.parametrize("seen", [{"path": "/l", "size": "7"}, COUNTED])
+def test_a_job_that_still_hangs_is_changed_though_there_is_no_evidence(
+    seen: Mapping[str, str],
+) -> None:
+    """The same run, of the same user, with the same log; whatever else Slurm lists first."""
+    queue = Queue(job("9", "COMPLETED"), job("10"))
+    reply = cancel(queue, wish(user="alice", started=str(job("10").started), **seen))
     assert (reply.answer, reply.text, queue.told) == (
         Answer.ACCEPTED,
         "no stacks",
@@ -85,10 +93,12 @@ def test_an_element_that_has_the_arrays_number_is_named_by_its_own(number: str, 
         ((job("10"),), 7, {"started": "1"}, "it was started anew since"),
         ((job("10"),), 7, {"user": "bob"}, "it belongs to alice"),
         ((job("10"),), 8, {"path": "/l", "size": "7"}, "its log went from 7 to 8 bytes"),
+        ((job("10"),), 7, {**COUNTED, "number": "6.0"}, "its progress went from 6 to 7"),
+        ((job("10"),), None, COUNTED, "/l is gone"),
     ],
 )
 def test_what_is_another_run_or_moves_is_left_alone(
-    rows: Sequence[Job], size: int, params: Mapping[str, str], says: str
+    rows: Sequence[Job], size: int | None, params: Mapping[str, str], says: str
 ) -> None:
     """After the evidence, which took a while, and before anything of it."""
     queue = Queue(*rows, size=size)
@@ -97,6 +107,14 @@ def test_what_is_another_run_or_moves_is_left_alone(
     assert says in reply.text
     look = look_at_running_job(wish(**params), queue.hands)
     assert says in look.unneeded + look.not_ready
+
+
+def test_a_look_says_where_the_job_is_and_whose() -> None:
+    on = replace(job("10"), nodes="node-1")
+    assert look_at_running_job(wish(), Queue(on).hands).text == "RUNNING on node-1, of alice"
+    off = replace(job("10", "PENDING"), nodes="")
+    assert look_at_running_job(wish(), Queue(off).hands).text == "PENDING, of alice"
+    assert look_at_running_job(wish(), Queue().hands).text == "gone from Slurm"
 
 
 def test_what_cannot_be_read_again_is_left_alone() -> None:

@@ -3,11 +3,13 @@
 import os
 import pwd
 from collections.abc import Sequence
+from typing import Any, cast
 
 import pytest
 from msgspec.structs import replace
 
 from sentinel.actions.resubmit import ResubmitAction
+from sentinel.core.actions import Answer, Reply
 from sentinel.core.cluster import Job, Node
 from sentinel.core.model import ActionRequest
 from sentinel.testing import job
@@ -76,6 +78,35 @@ def test_where_nobody_can_tell_nothing_is_submitted() -> None:
     assert not look.done
     assert look.not_ready.startswith("nobody can tell whether it was submitted")
     assert look.mark != ResubmitAction().look(WISH, Slurm([], DEAD)).mark
+
+
+@pytest.mark.parametrize(
+    ("state", "user", "says"),
+    [
+        ("RUNNING", ME, "it is RUNNING, and not over"),
+        ("FAILED", "bob", f"it belongs to bob, and sentinel runs as {ME}"),
+    ],
+)
+def test_what_still_runs_or_is_of_another_user_is_not_submitted(
+    state: str, user: str, says: str
+) -> None:
+    """Slurm would run it as the user who submits it."""
+    wish = replace(WISH, params={**WISH.params, "user": user})
+    look = ResubmitAction().look(wish, Slurm([], job("11", state, user=user)))
+    assert (look.not_ready, look.done, look.unneeded) == (says, False, "")
+
+
+def test_it_is_submitted_as_it_was_where_it_was() -> None:
+    told = list[Sequence[str]]()
+
+    class Told(Slurm):
+        def change(self, argv: Sequence[str]) -> Reply:
+            told.append(argv)
+            return Reply(Answer.ACCEPTED, "Submitted batch job 12")
+
+    reply = ResubmitAction().perform(WISH, cast("Any", Told([], DEAD)))
+    assert (reply.answer, reply.text) == (Answer.ACCEPTED, "Submitted batch job 12")
+    assert told == [("sbatch", "--chdir=/w", "/w/t.sh")]
 
 
 @pytest.mark.parametrize("params", [{"name": ""}, {"since": ""}])

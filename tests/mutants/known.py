@@ -89,6 +89,7 @@ TESTS: dict[str, tuple[str, ...]] = {
         "tests/clean/test_root_owner.py",
         "tests/clean/test_tree.py",
     ),
+    "sentinel/clean/root_path.py": ("tests/clean/test_owners.py", "tests/clean/test_tree.py"),
     "sentinel/clean/steps.py": ("tests/clean/test_steps.py", "tests/clean/test_rules.py"),
     "sentinel/clean/trackers.py": ("tests/clean/test_pointers.py",),
     "sentinel/gpu/dcgm/verdict.py": ("tests/gpu/test_dcgm.py",),
@@ -164,6 +165,36 @@ def _read_imports() -> dict[str, frozenset[str]]:
 
 
 SURVIVORS: dict[tuple[str, str, str], str] = {
+    (
+        "sentinel/actions/clean_up.py",
+        'mark=" ".join([str("DRAIN" in node.flags), *reason_params(node).values()]),',
+        "('DRAIN' not in node.flags)",
+    ): "marks are only compared, and both texts change with the flag",
+    (
+        "sentinel/actions/jobs.py",
+        "if job is None or objection:",
+        "(objection)",
+    ): "for the type only: a job that is gone is an objection",
+    (
+        "sentinel/actions/jobs.py",
+        'return f"it belongs to {visible(job.user)}" if job and owner not in (None, job.user) else ""',
+        "(owner not in (None, job.user))",
+    ): "for the type only: of a job that is gone something else was said before",
+    (
+        "sentinel/checks/checkpoint/judge.py",
+        "risk is not None and risk > late_after and duration_text(risk) != duration_text(late_after)",
+        "(risk >= late_after)",
+    ): "what is equal has the same text",
+    (
+        "sentinel/checks/job/succession.py",
+        "starts = [(run.started_at_s or 0, None)]",
+        "(1)",
+    ): "both are long before any end",
+    (
+        "sentinel/web/login.py",
+        'return ""',
+        "return 'planted'",
+    ): "what does not begin with a slash leads to the first page, as nothing does",
     (
         "sentinel/alerting/incidents.py",
         "kind: str, subject: str, severity: Status, status: Status, gpus: float = 0, hours: float = 0",

@@ -229,12 +229,22 @@ def test_what_others_led_since_gets_the_alerts_and_not_the_messages(
     assert kept.begin.shadow  # the journal is gone
 
 
-def test_who_begins_alone_writes_a_journal_of_its_own(start: Start) -> None:
-    """Not into the copy of an earlier process, which is no journal: it would be lost with it."""
-    one, two, three = start(), start(), start()
+@pytest.mark.parametrize("is_copy", [True, False])
+def test_who_begins_alone_writes_a_journal_of_its_own(start: Start, is_copy: bool) -> None:
+    """Not into the copy of an earlier process, nor into a journal that others led after: it would be
+    lost with them."""
+    one, other, two, three = start(), start(), start(), start()
     one.store.take_lead("one", at())
     one.store.commit(Batch(at=at(), alerts=(alert(),)))
-    one.store.close()
+    if is_copy:
+        one.store.close()
+    else:
+        one.primary.broken = "the disk is full"
+        one.store.commit(told("kept"))
+        dies(one)
+        for _ in range(2):
+            other.primary.take_lead("other", at(1))
+        other.primary.release_lead()
 
     def refuse(*_: object) -> int:
         raise StateUnavailable("the disk is full")

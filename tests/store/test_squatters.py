@@ -25,6 +25,7 @@ def test_another_name_is_used_and_who_sits_there_is_named() -> None:
     with shared_folder() as folder:
         folder_of(MALLORY, usual(folder))
         folder_of(MALLORY, folder / f"{usual(folder).name}.{0:020d}-00", 0o777)
+        (folder / "another program's").mkdir()
         one = JournalDir(str(folder), "journal", shared=True)
         one.require_folder()
         one.journal.restart_with(b"what was known")
@@ -35,7 +36,7 @@ def test_another_name_is_used_and_who_sits_there_is_named() -> None:
         assert (later.folder, later.journal.read_records()) == (one.folder, [b"what was known"])
         later.require_folder()
         assert later.folder == one.folder
-        assert len([*folder.iterdir()]) == 3
+        assert len([*folder.iterdir()]) == 4
 
 
 @pytest.mark.parametrize("what", ["file", "link"])
@@ -52,7 +53,9 @@ def test_what_is_no_directory_is_not_followed(what: str) -> None:
 
 
 def test_where_nobody_sits_nothing_changes() -> None:
+    """Also where somebody sat there once, and the directory of that time is left."""
     with shared_folder() as folder:
+        (folder / f"{usual(folder).name}.{1:020d}-00").mkdir(0o700)
         one = JournalDir(str(folder), "journal", shared=True)
         one.find_earlier_folder()
         one.require_folder()
