@@ -15,7 +15,7 @@ from sentinel.core.errors import CannotTell
 from sentinel.core.model import ActionRequest
 from sentinel.core.values import Duration, Share
 from tests.actions.model import EPOCH, Change, Fault
-from tests.actions.world import DRAINED, KINDS, LIMITS, SERVICE, SETTINGS, World, node
+from tests.actions.world import DRAINED, KINDS, LIMITS, NEVER, SERVICE, SETTINGS, World, node
 from tests.store.book_memory import BookState, MemoryBooks
 
 HAND = ActionRequester(name="alice by hand", consent=True, by_hand=True)
@@ -403,6 +403,93 @@ def test_a_target_that_is_asked_for_and_cannot_be_seen_is_left_alone() -> None:
     assert "it cannot be seen: slurmctld does not answer" in record.why
 
 
+def returned_by_others(guard: GuardSettings, comment: str = "") -> World:
+    """A minute ago n2 came back, and no record here tells of it."""
+    w = world(guard=guard)
+    w.slurm.set("n1", comment=comment)
+    for flags in (DRAINED, frozenset[str]()):
+        w.slurm.set("n2", flags=flags)
+        w.books.record_readings(w.slurm.nodes(), w.hosts[0].now())
+        w.time.now += 60
+    return w
+
+
+@pytest.mark.parametrize(
+    ("guard", "comment", "outcome"),
+    [
+        (NEVER, "", ActionOutcome.REFUSED),
+        (MARKS, "", ActionOutcome.DONE),
+        (MARKS, "fan replaced", ActionOutcome.WITHDRAWN),
+    ],
+)
+def test_who_cannot_mark_waits_after_a_return_by_others(
+    guard: GuardSettings, comment: str, outcome: ActionOutcome
+) -> None:
+    """Both could return the last node that the caps allow. A person does not wait."""
+    assert act(returned_by_others(guard, comment)).outcome is outcome
+    by_hand = act(returned_by_others(guard, comment), asker=HAND)
+    assert by_hand.outcome is ActionOutcome.DONE
+
+
+@pytest.mark.root
+@pytest.mark.parametrize(("asker", "rule"), [(SERVICE, "per_hour"), (HAND, "")])
+def test_one_user_has_half_of_what_a_service_of_roots_does(
+    asker: ActionRequester, rule: str
+) -> None:
+    """And all of what a person does."""
+    w, params = world(), {"user": "alice"}
+    done = [
+        w.actors[0].execute_request(
+            ActionRequest(action="undrain", target=target, reason="x", params=params), asker
+        )
+        for target in ("n1", "n2")
+    ]
+    assert [record.rule for record in done] == ["", rule]
+
+
+def test_an_intent_that_others_took_for_given_up_is_not_carried_out() -> None:
+    """Somebody else may act by now."""
+    w = world()
+
+    class GivenUp(MemoryBooks):
+        def read_unresolved(self) -> list[ActionRecord]:
+            return []
+
+    books = GivenUp(w.books._state)  # type: ignore[attr-defined]
+    rules = ActionRules(kinds=KINDS, actions=SETTINGS, guard=w.guard)
+    request = ActionRequest(action="undrain", target="n1", reason="x")
+    record = ActionExecutor(rules, books, w.slurm, w.hosts[0]).execute_request(request, SERVICE)
+    assert (record.outcome, w.slurm.changes) == (ActionOutcome.WITHDRAWN, [])
+    assert record.detail == "others took it for given up"
+
+
+def test_after_a_refusal_no_further_command_runs() -> None:
+    class Twice(UndrainAction):
+        def commands(self, request: ActionRequest) -> tuple[tuple[str, ...], ...]:
+            return super().commands(request) * 2
+
+    w = world()
+    rules = ActionRules(kinds={"undrain": Twice()}, actions=SETTINGS, guard=w.guard)
+    actor = ActionExecutor(rules, w.books, w.slurm, w.hosts[0])
+    request = ActionRequest(action="undrain", target="n1", reason="x")
+    w.slurm.fault, w.slurm.before = Fault.REFUSED, lambda _: None
+    assert actor.execute_request(request, SERVICE).outcome is ActionOutcome.ERROR
+    assert len(w.slurm.changes) == 1
+    assert actor.execute_request(replace(request, target="n2"), SERVICE).outcome.is_attempted
+    assert len(w.slurm.changes) == 3
+
+
+def test_what_was_refused_and_is_so_all_the_same_is_done() -> None:
+    """Somebody was faster."""
+    w = world()
+    w.slurm.fault = Fault.REFUSED
+    w.slurm.after = lambda: w.slurm.set("n1", flags=frozenset(), reason="")
+    request = ActionRequest(action="undrain", target="n1", reason="x")
+    record = w.actors[0].execute_request(request, SERVICE)
+    assert record.outcome is ActionOutcome.DONE
+    assert record.detail == "now IDLE; slurm_update error: Invalid node state specified"
+
+
 def test_unneeded_is_neither_done_nor_written() -> None:
     """A node that is as wished costs no cap."""
     w = world(node("n1", drained=False))
@@ -433,7 +520,8 @@ def test_only_consent_stands_in_for_enabled() -> None:
     w = world()
     actor = ActionExecutor(ActionRules(kinds=KINDS), w.books, w.slurm, w.hosts[0])
     request = ActionRequest(action="undrain", target="n1", reason="x")
-    assert actor.execute_request(request, SERVICE).rule == "disabled"
+    refused = actor.execute_request(request, SERVICE)
+    assert (refused.rule, refused.outcome) == ("disabled", ActionOutcome.REFUSED)
     assert actor.execute_request(request, HAND).outcome is ActionOutcome.DONE
 
 
@@ -491,6 +579,7 @@ def test_a_slurm_that_is_ill_opens_the_breaker_for_services_only() -> None:
     w.slurm.up = False
     assert act(w, asker=HAND).rule == "slurm"
     assert w.books.read_past_actions("n1").breaker is None
+    assert w.books._state.looked is None  # type: ignore[attr-defined]
     assert act(w).rule == "slurm"
     w.slurm.up = True
     assert act(w, target="n2").rule == "breaker"
