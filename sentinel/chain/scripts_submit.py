@@ -23,6 +23,7 @@ from sentinel.core.text import visible
 from sentinel.slurm.client import SETTINGS, build_argv, neutral_environment
 from sentinel.slurm.complaints import describe_stderr
 from sentinel.slurm.ends import LIVE
+from sentinel.slurm.job_states import Phase, state_phase
 from sentinel.slurm.snapshot import SlurmSnapshot
 from sentinel.slurm.submission import submitted_job
 from sentinel.slurm.words import decode_text, make_nonce, parse_epoch
@@ -190,7 +191,9 @@ class ScriptSubmitter:
         if found is None:
             return replace(run, state=LOST_STATE)
         end, bad = found.end, found.elements or run.elements
-        if end.state in LIVE:
+        # REVOKED: another cluster of the federation may run it, and slurmctld here does not say.
+        elsewhere = end.source != "sacct" and state_phase(end.state) is Phase.UNCLEAR
+        if end.state in LIVE or elsewhere:
             return replace(run, elements=bad)
         log = run.log
         if found.elements:  # that of the element that ended badly

@@ -29,6 +29,7 @@ from sentinel.slurm.reservations import RESERVATIONS_QUESTION as RESERVATIONS
 from sentinel.slurm.reservations import read_reservations
 from sentinel.slurm.rights import refusal_reason
 from sentinel.slurm.snapshot import SlurmSnapshot
+from sentinel.slurm.submission import submitted_job
 from sentinel.slurm.words import decode_text, make_nonce
 
 # Refusals by slurmctld (src/common/slurm_errno.c), and by scontrol before it sends anything. After
@@ -92,8 +93,10 @@ class SlurmHands:
         said = describe_stderr(done.err)
         if not done.code and not find_left_out(done.err):  # a plugin of the site may speak too
             return Reply(Answer.ACCEPTED)
-        # What stands before a command's last word is a remark, of a plugin or a shell.
-        if _REFUSED.search(next(reversed(stderr_lines(done.err)), "")):
+        # What stands before a command's last word is a remark, of a plugin or a shell. Behind a job's id
+        # it is a wrapper's, which failed when the job had been submitted.
+        last = next(reversed(stderr_lines(done.err)), "")
+        if _REFUSED.search(last) and not submitted_job(done.out):
             return Reply(Answer.REFUSED, word_complaint(said))
         return Reply(
             Answer.UNSURE, word_complaint(said) or describe_failure(argv[0], "", done.code)

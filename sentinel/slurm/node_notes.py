@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import msgspec
 
@@ -41,11 +41,11 @@ def describe_new_note(before: Mapping[str, str], node: Node) -> str:
 def is_note(before: str, now: str) -> bool:
     """Whether the text has words that it did not have.
 
-    A program changes its values: numbers and identifiers, and words that the keys of a JSON object hold.
-    A sentence there is a person's.
+    A program changes its values: numbers and identifiers, and words that a JSON object holds. A sentence
+    there is a person's, and so is what fills an empty place or makes a new one, at any depth.
     A text that was cut or emptied says nothing new.
     """
-    first, second = _read_keys(before), _read_keys(now)
+    first, second = _read_object(before), _read_object(now)
     if first is not None and second is not None:
         return bool(second - first)
     return bool(_count_words(now) - _count_words(before))
@@ -61,13 +61,21 @@ def _count_words(text: str) -> Counter[str]:
     )
 
 
-def _read_keys(text: str) -> frozenset[str] | None:
-    """The keys of a JSON object, and the words of its values that hold several. None if the text is none."""
+def _read_object(text: str) -> frozenset[str] | None:
+    """What `_list_places` finds in a JSON object. None if the text is none."""
     try:
         found = msgspec.json.decode(text)
+        return frozenset(_list_places(found, "")) if isinstance(found, dict) else None
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
         return None
-    if not isinstance(found, dict):
-        return None
-    sentences = [one for one in found.values() if isinstance(one, str) and " " in one.strip()]
-    return frozenset(map(str, found)) | _count_words(" ".join(sentences)).keys()
+
+
+def _list_places(value: object, place: str) -> Iterator[str]:
+    """Every place below this one that holds something, and the words of every sentence there."""
+    if isinstance(value, dict | list):
+        for key, one in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _list_places(one, f"{place}/{key}")
+    elif isinstance(value, str) and " " in value.strip():
+        yield from _count_words(value)
+    if value not in (None, "", [], {}):
+        yield place

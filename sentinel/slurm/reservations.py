@@ -24,6 +24,10 @@ _FLAGS = lazy_pattern(r" Flags=(\S*)")
 _FIELD = lazy_pattern(r" (\w+)=(\S*)")
 _NO_VALUES = frozenset({"(null)", "n/a", ""})
 
+MADE_WITHIN_S = 3600
+"""Seconds after which a reservation that begins at once is not made any more: one that begins later was
+moved. Parameters of 0.1.0 do not say when it was asked for."""
+
 BY_SLURM = frozenset({"SPEC_NODES", "ALL_NODES"})
 """Flags that Slurm sets by itself if a reservation names nodes (scontrol(1))."""
 
@@ -42,10 +46,11 @@ def read_reservations(out: bytes) -> list[Reservation]:
 
 def is_as_asked(found: Reservation, params: Mapping[str, str]) -> bool:
     """Whether the reservation is still as an action `probation` with these parameters made it. If
-    its end, users, node, flags or comment differ, somebody has changed it, and it is left to them."""
+    its times, users, node, flags or comment differ, somebody has changed it, and it is left to them."""
     return (
         found.name == params.get("name")
         and found.ends - found.starts == 60 * int(params["minutes"])
+        and found.starts - int(params.get("asked", found.starts)) <= MADE_WITHIN_S
         and found.nodes == {params["node"]}
         and found.users == set(params["users"].split(","))
         and not found.others

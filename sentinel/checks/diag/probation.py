@@ -46,7 +46,7 @@ class NodeProbation(Struct, frozen=True, kw_only=True):
     def reservation_params(self) -> dict[str, str]:
         """The parameters by which the reservation is made and recognized."""
         words = {"node": self.node, "name": self.name, "users": self.users}
-        return {**words, "minutes": str(self.minutes)}
+        return {**words, "minutes": str(self.minutes), "asked": str(self.asked // SECOND)}
 
 
 class ProbationStep(Struct, frozen=True, kw_only=True):

@@ -71,7 +71,8 @@ _PROGRAM_ERROR_PATTERN = re.compile(
     r"(?i)\bImportError|ModuleNotFoundError|AssertionError|\bAssertion\b(?:(?!\bAssertion\b).)*failed"
 )
 
-_SIGKILL_NUMBER = 9
+_ENDED_ON_PURPOSE = frozenset({2, 9})
+"""SIGINT, which a person sends (`scancel --signal=INT`), and SIGKILL, as which a lack of memory ends."""
 _STEP_NUMBER_PATTERN = re.compile(r"(.*) ([\d,]+)")
 
 
@@ -112,10 +113,11 @@ def _may_succeed_again(last: GoneJob) -> bool:
     """Whether the same job may succeed next time. A bug in the program or too little memory would
     kill it again."""
     end = last.end
-    if end is None or not end_meaning(end).may_resubmit or end.signal == _SIGKILL_NUMBER:
+    if end is None or not end_meaning(end).may_resubmit:
         return False
     tail = last.tail or ""
-    if 128 + _SIGKILL_NUMBER in (end.exit_code, end.or_exit_code):
+    codes = {code - 128 for code in (end.exit_code, end.or_exit_code) if code}
+    if _ENDED_ON_PURPOSE & {end.signal, *codes}:
         return False
     if _PROGRAM_ERROR_PATTERN.search(tail) or _lacked_memory(tail):
         return False
