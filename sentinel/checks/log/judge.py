@@ -162,9 +162,10 @@ def list_log_values(sight: LogObservation, seen: LogState, verdict: LogVerdict) 
 
 def measure_shown_quiet_s(sight: LogObservation, seen: LogState, quiet: float) -> float:
     """Seconds in which nothing advanced: since the file was written last, which may be a whole look
-    before it was noticed. A time before that is one of a file server's clock that is behind."""
+    before it was noticed, and looks come late. A time long before that is one of a file server's clock
+    that is behind."""
     written = sight.at.wall / SECOND - sight.modified_at_s
-    return written if quiet < written <= quiet + seen.spacing else quiet
+    return written if quiet < written <= quiet + 2 * seen.spacing else quiet
 
 
 def _judge_missing_log(

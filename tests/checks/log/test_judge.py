@@ -110,6 +110,10 @@ def test_an_age_is_told_from_the_last_line_on_and_not_from_the_look_that_noticed
         Status.CRITICAL,
         "has not grown for 20m 45s (limit 20m)",
     )
+    # Passes look twice, so the usual spacing is less than the minute in which the log stopped.
+    often = [sight(n * 0.4, size=10 + n) for n in range(12)]
+    later = [sight(at, size=30, mtime=START.wall // SECOND + 265) for at in (5.4, 25.4)]
+    assert story(GROWTH, *often, *later)[-1][1] == "has not grown for 20m 59s (limit 20m)"
     elsewhere = sight(0), sight(1, size=11, mtime=7), sight(21, size=11, mtime=7)
     assert story(GROWTH, *elsewhere)[-1][1] == "has not grown for 20m (limit 20m)"
 
