@@ -51,7 +51,7 @@ MAX_LAST_LOOKS = 3
 """So many looks after its end see the last checkpoint of a job: one to find it, and others until it
 is settled."""
 
-NO_JOB_TEXT = "no such job is running, so no checkpoint is awaited"
+NO_JOB_TEXT = "no job of exactly this name runs, so no checkpoint is awaited"
 
 LOOKUP_TIMEOUT_S = 20.0
 """How many seconds one question to the file system may take. A sharded checkpoint has thousands of

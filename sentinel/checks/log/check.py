@@ -281,7 +281,7 @@ class Log(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return one.report_jobs([*jobs] or [None])
 
     def _make_idle_finding(self, subject: str) -> Finding:
-        nothing = "no such job is running, so there is no log to watch"
+        nothing = "no job of exactly this name runs, so there is no log to watch"
         return Finding(subject=subject, status=Status.OK, summary=nothing)
 
     def _refuse_jobs(self) -> None:

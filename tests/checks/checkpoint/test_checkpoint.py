@@ -366,7 +366,7 @@ def test_each_training_that_fits_has_a_folder_and_is_a_subject(tmp_path: Path) -
     assert str(tmp_path / "flag-b") in looks(first.findings[1])[0]
     gone = run(several, jobs=jobs[1:], before=first)
     assert [f.summary for f in gone.findings if f.subject == "flag-a"] == [
-        "no such job is running, so no checkpoint is awaited"
+        "no job of exactly this name runs, so no checkpoint is awaited"
     ]
     assert {f.subject for f in run(several, jobs=jobs[1:], before=gone).findings} == {"flag-b"}
 

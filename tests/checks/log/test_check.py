@@ -287,7 +287,7 @@ def test_only_running_jobs_of_that_very_name_and_user_are_watched(tmp_path: Path
     finding = Watch(*others, job="train", path=FilePath(tmp_path / "log")).look()
     assert (finding.status, finding.summary) == (
         Status.OK,
-        "no such job is running, so there is no log to watch",
+        "no job of exactly this name runs, so there is no log to watch",
     )
 
 

@@ -57,7 +57,7 @@ def test_whose_job_has_ended_is_said_once_and_then_not_spoken_of(tmp_path: Path)
     look(watch)
     watch.jobs = watch.jobs[:1]
     found = look(watch, 1)
-    assert found[f"{BOB}/train"].summary.startswith("no such job is running")
+    assert found[f"{BOB}/train"].summary.startswith("no job of exactly this name runs")
     assert [*look(watch, 1)] == [f"{ANN}/train"]
     assert watch.memory["trainings"][f"{BOB}/train"]["places"]
     watch.jobs = ()
@@ -98,7 +98,7 @@ def test_each_training_that_fits_a_pattern_is_a_subject(tmp_path: Path) -> None:
     found = look(watch, 20)
     assert {s: f.status for s, f in found.items()} == {"flag-a": CRITICAL, "flag-b": OK}
     watch.jobs = ()
-    assert all("no such job is running" in f.summary for f in look(watch, 1).values())
+    assert all("no job of exactly this name runs" in f.summary for f in look(watch, 1).values())
     assert [*look(watch, 1)] == ["flag-.*"]
 
 
