@@ -7,6 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from sentinel.alerting.handover import HANDOVER_KEY
+from sentinel.core.clock import Instant
 from sentinel.core.errors import Fenced, StoreBusy
 from sentinel.core.model import Batch, Receipt
 from sentinel.store.buffered import BufferedStore
@@ -257,3 +258,31 @@ def test_who_begins_alone_writes_a_journal_of_its_own(start: Start, is_copy: boo
     three.store.take_lead("three", at(2))
     assert summaries(three.primary.read_outbox()) == ["late"]
     assert three.primary.read_alerts() == [alert()]
+
+
+class Killed(BaseException):
+    """Nothing of ours runs after it."""
+
+
+def test_who_was_killed_right_after_it_led_did_not_lead_as_another(start: Start) -> None:
+    """The number is in the journal before: so the next one still writes what waits there."""
+    earlier, one, two, three = start(), start(), start(), start()
+    for _ in range(2):
+        earlier.primary.take_lead("earlier", at())
+    earlier.primary.release_lead()
+    one.store.take_lead("one", at())
+    one.primary.broken = "no space left"
+    one.store.commit(told("kept"))
+    dies(one)
+    lead = two.primary.take_lead
+
+    def lead_and_die(holder: str, now: Instant) -> int:
+        lead(holder, now)
+        raise Killed
+
+    two.primary.take_lead = lead_and_die  # type: ignore[method-assign]
+    with pytest.raises(Killed):
+        two.store.take_lead("two", at(1))
+    dies(two)
+    three.store.take_lead("three", at(2))
+    assert summaries(three.primary.read_outbox()) == ["kept"]

@@ -1,6 +1,7 @@
 """Which journal is believed, where it may lie, and which of several is the newest."""
 
 import os
+import resource
 from pathlib import Path
 
 import pytest
@@ -251,6 +252,20 @@ def test_the_same_is_said_once_an_hour(
     assert not is_recent_repeat("what", 1000.0)
     assert not is_recent_repeat("other", 1000.0)
     assert is_recent_repeat("what", 1000.0 + later) is repeats
+
+
+def test_where_nothing_can_be_stored_nothing_is_a_repeat(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Said twice is better than never."""
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
+    try:
+        found = [is_recent_repeat("never stored", 1000.0) for _ in range(2)]
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert found == [False, False]
 
 
 def test_where_the_journals_of_a_state_lie(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

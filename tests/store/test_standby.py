@@ -235,6 +235,10 @@ def test_a_copy_for_the_next_is_made_at_the_start_and_after_a_change(bench: Benc
     one.release_lead()
     assert copied() == [alert().summary]
     one.take_lead("sentinel on host h1", at())
+    one.commit(Batch(at=at(), closed=(alert().key,)))
+    one.release_lead()
+    assert copied() == []
+    one.take_lead("sentinel on host h1", at())
     one.commit(Batch(at=at(), outbox=(outgoing("x"),)))
     (row,) = one.read_outbox()
     one.release_lead()
