@@ -168,6 +168,9 @@ def test_the_wait_is_that_of_the_job_that_ran() -> None:
     memory = replace(after(60, 60, 60, kind="TIMEOUT"), gone=(never, last))
     assert find_wait_since_death(memory, None) == find_wait(last, memory, None)
     assert find_wait(never, memory, None) != find_wait(last, memory, None)
+    alone = replace(memory, gone=(never,))
+    assert find_wait_since_death(alone, None) == find_wait(never, memory, None)
+    assert find_wait_since_death(Memory(), None).seconds == 0
 
 
 def element(job_id: str, array: str, *, state: str = "FAILED", started: int = NOW) -> GoneJob:
@@ -208,9 +211,7 @@ def test_what_was_gone_before_or_never_ran_is_no_follower() -> None:
     now = shift_instant(START, 60)
     last, earlier = element("10", "10", started=NOW - 7), element("11", "11")
     assert learn_delays(Memory(gone=(last,)), Memory(gone=(last, earlier)), [], now).delays == {}
-    never = replace(
-        earlier, at=now, seen=replace(earlier.seen, state="PENDING", started=None), end=None
-    )
+    never = replace(earlier, at=now, seen=replace(earlier.seen, state="PENDING"), end=None)
     assert learn_delays(Memory(gone=(last,)), Memory(gone=(last, never)), [], now).delays == {}
 
 
