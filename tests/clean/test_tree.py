@@ -4,6 +4,7 @@ import os
 import subprocess
 import time
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import Event, Thread
 
 import pytest
@@ -109,6 +110,13 @@ def test_roots_that_are_none(path: str) -> None:
     """Too high, not absolute, with a way up, or not there."""
     with pytest.raises(RemovalRefused):
         CheckpointRoot(path)
+
+
+def test_a_root_of_two_steps_is_one() -> None:
+    """As /scratch/run is."""
+    with TemporaryDirectory(dir="/tmp") as folder:
+        checkpoint(Path(folder), 1)
+        assert [s.first_name for s in CheckpointRoot(folder).find_steps(RULES)] == ["step1"]
 
 
 def test_a_file_is_no_root(tmp_path: Path) -> None:
