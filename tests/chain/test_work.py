@@ -149,6 +149,20 @@ def test_what_a_link_starts_and_fails_is_said(
     assert capsys.readouterr().err.count(f"{tmp_path}/sentinel") == 2  # the scripts and the pass
 
 
+@pytest.mark.parametrize("is_named", [True, False])
+def test_the_configuration_is_read_once(tmp_path: Path, is_named: bool) -> None:
+    """The named one, else that of the chain: it may lie on a file system that is slow."""
+    host, asked = Host(tmp_path, "echo '{}'"), list[str | None]()
+
+    def settings_of(config: str | None) -> Settings:
+        asked.append(config)
+        return app.load_settings(config)
+
+    named = str(host.config) if is_named else None
+    assert work.run_link(host.place.folder, settings_of, named)
+    assert asked == [str(host.config)]
+
+
 def test_a_long_complaint_is_cut(tmp_path: Path) -> None:
     """The journal is read whole at each pass."""
     _, last = Host(tmp_path, "printf '%01000d' 0 >&2; exit 1").run()
