@@ -1,5 +1,6 @@
 """Prolog and epilog as slurmd runs them, and what a job's owner can do to them."""
 
+import json
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -9,7 +10,7 @@ import pytest
 
 from tests.lab import needs
 from tests.lab.cluster import Lab
-from tests.lab.gpus import Failure, dcgmi_json
+from tests.lab.gpus import Failure, dcgmi_json, gpus_of, nvidia_smi
 from tests.lab.systemd import ROOT
 from tests.lab.waiting import wait_until
 
@@ -65,6 +66,41 @@ def test_slurm_drains_a_node_by_its_epilog_and_by_nothing_that_a_user_writes(
     lab.sbatch("true", user=eve, gres="gpu:1")
     lab.wait_node("node-0", "DRAIN")
     assert "pilog error" in lab.node("node-0")["Reason"]
+
+
+@pytest.mark.lab
+def test_slurm_drains_a_node_by_its_prolog_and_holds_the_job(tmp_path: Path) -> None:
+    """Where the list names a GPU of this node; the other node takes its job. slurmd hands a prolog no
+    variable, so its settings stand in the file."""
+    if missing := needs.why_no_lab():
+        needs.skip(missing)
+    listed, prolog = tmp_path / "lemons.json", tmp_path / "prolog.sh"
+    unset, text = "SENTINEL_LEMONS=${SENTINEL_LEMONS:-}", PROLOG.read_text()
+    assert unset in text
+    prolog.write_text(text.replace(unset, f"SENTINEL_LEMONS={listed}"))
+    prolog.chmod(0o755)
+    gpu = {"uuid": gpus_of(0)[3].uuid, "judged": "lemon", "why": "RMA 4711", "seen": 1}
+    document = {"form": "sentinel-gpus-1", "cluster": "lab", "at": 1, "signature": ""}
+    listed.write_text(
+        json.dumps({**document, "gpus": [{**gpu, "serial": "", "score": 0.0, "node": ""}]})
+    )
+    with Lab(nodes=2, Prolog=prolog) as lab:
+        for number, node in enumerate(lab.nodes):
+            (node.bin / "sentinel").symlink_to(SENTINEL)
+            node.stand_in("nvidia-smi", nvidia_smi(gpus_of(number)))
+        done, ran = lab.work / "done", lab.work / "ran"
+        lab.sbatch(f"touch {done}", nodelist="node-1")
+        held = lab.sbatch(f"touch {ran}", nodelist="node-0")
+        lab.wait_node("node-0", "DRAIN")
+        assert "rolog error" in lab.node("node-0")["Reason"]
+        wait_until(done.exists, "the job of the healthy node", 30)
+        asked = ["squeue", "-h", "-j", held, "-o", "%T %r"]
+        wait_until(lambda: lab.ask(asked).strip() == HELD, lambda: lab.ask(asked), 30)
+        assert not ran.exists()
+        assert "RMA 4711" in (lab.folder / "log/node-0").read_text()
+
+
+HELD = "PENDING launch failed requeued held"
 
 
 @SHELLS
