@@ -72,14 +72,14 @@ def call_check(args: argparse.Namespace) -> int:
 
 def _run_target(args: argparse.Namespace) -> int:
     _refuse_plugin_thresholds(args)
+    if args.json and args.nagios and not args.help:
+        raise UsageError("--json and --nagios are two answers to one question; choose one")
     if args.all and not args.help:
         return _run_all(args)
     if args.nagios and not (args.target or args.help):
         raise UsageError("name a configured check or a kind")
     if args.help or not args.target:
         return _print_check_help(args)
-    if args.json and args.nagios:
-        raise UsageError("--json and --nagios are two answers to one question; choose one")
     check, settings = _resolve_target(args)
     is_configured = settings is not None and check.name in {c.name for c in settings.checks}
     has_state = False
@@ -113,8 +113,6 @@ def _run_all(args: argparse.Namespace) -> int:
     if args.target or args.rest or args.plot:
         what = args.target or (args.rest[0] if args.rest else "--plot")
         raise UsageError(f"--all runs every configured check: {what} has no use with it")
-    if args.json and args.nagios:
-        raise UsageError("--json and --nagios are two answers to one question; choose one")
     settings = app.find_settings(args.config)
     if settings is None or not settings.checks:
         raise UsageError("no checks are configured: sentinel init")
