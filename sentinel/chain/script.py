@@ -86,7 +86,7 @@ SCRIPT_NAME_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 """Names that run. Like run-parts(8), this leaves out files of editors and packages (`x~`,
 `.x.swp`)."""
 
-_LEFT_BEHIND = (".bak", ".old", ".orig", ".rpmsave", ".dpkg-old", ".dpkg-dist", ".swp")
+_LEFT_BEHIND = (".bak", ".old", ".orig", ".swp")
 
 
 class CronScript(Struct, frozen=True, kw_only=True):

@@ -22,8 +22,11 @@ _SHARED_PROGRAM = (
     "is a program in a directory that a group may write: another could take its place before it runs "
     "(chmod g-w, name the group in `trust_groups`, or call it from a script elsewhere)"
 )
-_OF_PACKAGES = re.compile(r"\.(cfsaved|rpm[a-z]+|(dpkg|ucf)-[a-z]+)$")
-"""How files end that rpm, dpkg, ucf and cfengine leave, as run-parts(8) skips them."""
+_OF_PACKAGES = re.compile(r"\.[a-z]{2,4}-?(new|old|orig|saved?|dist|bak|tmp)$")
+"""How files end that a package manager leaves: its short name, and what becomes of the file."""
+_STAMP = re.compile(r"[0-9]{4}")
+"""What a program puts into the name of a copy, before its extension: a date or the number of a process
+(`x.sync-conflict-20261129-0315.sh` of Syncthing, `x_BACKUP_4711.sh` of git)."""
 _OPEN_FLAGS = os.O_RDONLY | os.O_NONBLOCK
 
 
@@ -102,8 +105,14 @@ def _scan_directory(path: str, name: str, trust: CronTrust) -> Iterator[FoundScr
     for key, one in found.items():
         cuts = (key[:dot] for dot, letter in enumerate(key) if letter == ".")
         same = next((found[cut] for cut in cuts if cut in found), None)
+        stem, end = os.path.splitext(key)
+        made = (
+            stem[:at] + end for at, c in enumerate(stem) if c in "._-" and _STAMP.search(stem, at)
+        )
         if same:
             yield _judge_twin(one, same)
+        elif original := next((found[name] for name in made if name in found), None):
+            yield _refuse_copy(one, original)
         elif _OF_PACKAGES.search(key):
             yield replace(one, script=None, refused="a package left it there: take it away")
         else:
@@ -120,7 +129,12 @@ def _judge_twin(one: FoundScript, same: FoundScript) -> FoundScript:
         extension == b"slurm" or any(_has_letters_of(extension, each) for each in programs)
     ):
         return replace(one, twin=name)
-    reason = f"may be a copy of {visible(name)} that an editor or a package left: rename it, or take it away"
+    return _refuse_copy(one, same)
+
+
+def _refuse_copy(one: FoundScript, original: FoundScript) -> FoundScript:
+    name = visible(os.path.basename(original.key))
+    reason = f"may be a copy of {name} that an editor or a package left: rename it, or take it away"
     return replace(one, script=None, refused=reason)
 
 

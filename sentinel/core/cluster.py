@@ -237,6 +237,7 @@ class Submission(Struct, frozen=True, kw_only=True, omit_defaults=True):
     stdout: Where its output goes, with the patterns of sbatch(1).
     host: The host from which it was submitted.
     bare: `command` lacks the arguments, if there were any.
+    batch: It has a batch script: sbatch submitted it, and not srun or salloc.
     accounting: Whether sacct has anything to tell.
     """
 
@@ -253,6 +254,7 @@ class Submission(Struct, frozen=True, kw_only=True, omit_defaults=True):
     nodes: int = 0
     host: str = ""
     bare: bool = False
+    batch: bool = True
     accounting: bool = False
 
 

@@ -63,7 +63,6 @@ _SHORT_NAMES = {
     "M": "clusters",
 }
 _LONG_NAMES = (*_READ_NAMES, *_SHORT_NAMES.values(), "deadline", "test-only")
-_MIN_ABBREVIATION = 3
 _SCRIPT_MARK = "#SBATCH"
 _NEXT_COMPONENT = ("hetjob", "packjob")
 """Alone in an `#SBATCH` line: the options of another component follow (packjob before 20.02)."""
@@ -117,14 +116,14 @@ def read_script_options(script: bytes) -> SbatchCall:
     component. A comment begins at a word with `#`."""
     found: dict[str, str] = {}
     for line in script_head(script):
-        if not line.startswith((f"{_SCRIPT_MARK} ", f"{_SCRIPT_MARK}\t")):
+        if not line.startswith(_SCRIPT_MARK):
             continue
         lexer = shlex.shlex(line[len(_SCRIPT_MARK) :], posix=True, punctuation_chars=False)
         lexer.whitespace_split, lexer.commenters = True, ""
         rest = takewhile(lambda word: not word.startswith("#"), lexer)
         with suppress(ValueError):  # sbatch itself will report a quote that is not closed
             for word in rest:
-                if word in _NEXT_COMPONENT:
+                if word.lower() in _NEXT_COMPONENT:
                     return SbatchCall(None, *(found.get(name) for name in _READ_NAMES))
                 found |= {one.name: one.value for one in _read_options(word, rest) if one.value}
     return SbatchCall(None, *(found.get(name) for name in _READ_NAMES))
@@ -135,7 +134,7 @@ def _read_options(word: str, rest: Iterator[str]) -> Iterator[SbatchOption]:
     if word.startswith("--"):
         name, equals, value = word[2:].partition("=")
         more = () if equals or _is_flag(name) else tuple(islice(rest, 1))
-        full = next((n for n in _LONG_NAMES if _is_abbreviation(name, n)), "")
+        full = next((n for n in _LONG_NAMES if name and n.startswith(name)), "")
         yield SbatchOption(full, value or "".join(more), (word, *more))
         return
     for at, letter in enumerate(word[1:], 1):
@@ -153,8 +152,3 @@ def _read_options(word: str, rest: Iterator[str]) -> Iterator[SbatchOption]:
 def _is_flag(name: str) -> bool:
     """Whether the next word is not this option's. Of an abbreviation only one option is possible."""
     return any(flag.startswith(name) for flag in LONG_WITHOUT_VALUE)
-
-
-def _is_abbreviation(name: str, full: str) -> bool:
-    """Whether getopt_long(3) takes `name` for this option."""
-    return len(name) >= _MIN_ABBREVIATION and full.startswith(name)

@@ -29,6 +29,7 @@ _SUBMISSION_FIELDS = (
     *("Name", "UserName", "Partition", "Account", "QOS", "TimeLimit", "NumNodes", "NumTasks"),
     *("cpus-per-task", "tres-per-job", "tres-per-node", "tres-per-task", "tres-alloc", "Feature"),
     *("Reservation", "WorkDir", "Command", "STDOUT", "AllocNodes", "JobArrayID"),
+    "BatchFlag",
 )
 _PLAIN_PATTERN = lazy_pattern(r"[\w@%+=:,./~ -]*", re.ASCII)
 _TIME_PATTERN = lazy_pattern(r"[\d:-]+|UNLIMITED")
@@ -93,14 +94,16 @@ def resubmit_argv(job: Submission, without: str = "", wait: str = "") -> tuple[s
     The job does not get the node `without`. It starts when `wait` (an expression of sbatch's
     --dependency) allows it.
     """
-    if "+" in job.id or not job.command or not _PLAIN_PATTERN.fullmatch(job.command):
+    if (
+        "+" in job.id
+        or not (job.batch and job.command)
+        or not _PLAIN_PATTERN.fullmatch(job.command)
+    ):
         return ()
     keep = _kept_options(job, without, wait)
     options, command = _split_typed_line(job)
     if command:
-        # The jobs that it once waited for are over.
-        gone = {*_USED_UP, "dependency"} if wait else _USED_UP
-        typed = (word for one in options if one.name not in gone for word in one.words)
+        typed = (word for one in options if not _is_used_up(one, wait) for word in one.words)
         return ("sbatch", *typed, *keep, *command)
     if job.bare:
         return ()
@@ -112,6 +115,8 @@ def resubmit_command(job: Submission, without: str = "", wait: str = "") -> Acti
     the command that fetches the script. None if there is none, or a name in it does not print: nobody is
     to end a job of which no line is left that submits it again."""
     words, note, script_of = resubmit_argv(job, without, wait), "", ""
+    if not job.batch:
+        return None
     if not words and job.bare and job.command:
         words, note = resubmit_argv(replace(job, bare=False), without, wait), _ADD
     elif not words and job.id.isdigit():
@@ -121,6 +126,13 @@ def resubmit_command(job: Submission, without: str = "", wait: str = "") -> Acti
     return ActingCommand(
         owner=job.user, argv=tuple(words), folder=job.workdir, script_of=script_of, note=note
     )
+
+
+def _is_used_up(option: SbatchOption, wait: str) -> bool:
+    """Whether the option was meant for the first submission. The jobs that it waited for are over, and
+    sbatch refuses an id that slurmctld has forgotten."""
+    over = bool(wait) or option.value != "singleton"
+    return over if option.name == "dependency" else option.name in _USED_UP
 
 
 def _split_typed_line(job: Submission) -> tuple[Sequence[SbatchOption], Sequence[str]]:
@@ -169,6 +181,7 @@ def _make_submission(told: dict[str, str]) -> Submission:
         gpus=gres.count_job_gpus(told["tres-alloc"], *asked, nodes, tasks),
         nodes=nodes,
         host=told["AllocNodes"] if told["AllocNodes"] != "N/A" else "",
+        batch=told["BatchFlag"] != "0",
     )
 
 

@@ -18,6 +18,7 @@ from sentinel.slurm.submission import (
     read_submission,
     resubmit_argv,
     resubmit_command,
+    submission_columns,
 )
 from tests.lab.cluster import Lab
 
@@ -77,7 +78,8 @@ def test_what_was_typed_is_used_where_its_words_are_known() -> None:
 
 def test_it_waits_for_the_one_that_still_runs() -> None:
     """Two trainings in one directory would write the same checkpoints: what the typed line waited for
-    is over, and the later one wins, in whatever form. Words behind the script are the script's."""
+    is over, and the later one wins, in whatever form. Only `singleton` names no job: sbatch refuses one that
+    slurmctld has forgotten. Words behind the script are the script's."""
     for typed in ("-d afterok:5", "--dependency=singleton", "-dafterok:5", "--depend afterok:5"):
         for script in ("/work/train.sh", "/work/train.sh -d data"):
             job = replace(PLAIN, name="llm", command=script, line=f"sbatch -N 8 {typed} {script}")
@@ -86,7 +88,8 @@ def test_it_waits_for_the_one_that_still_runs() -> None:
                     *("sbatch", "-N", "8"),
                     *("--dependency=afterany:7_3", "--exclude=n7", *script.split()),
                 )
-                assert resubmit_argv(told)[3:] == (*typed.split(), *script.split())
+                kept = [typed] if typed.endswith("singleton") else []
+                assert resubmit_argv(told)[3:] == (*kept, *script.split())
     assert "--dependency=afterany:7" in resubmit_shell(
         replace(PLAIN, command=""), "n7", "afterany:7"
     )
@@ -155,6 +158,24 @@ def test_an_answer_of_another_form_is_none() -> None:
     with pytest.raises(CannotTell):
         read_submission(b"a|b1x.\n", "x", "1")
     assert read_submission(b"", "x", "1") is None
+
+
+@pytest.mark.parametrize(("flag", "batch"), [("0", False), ("1", True), ("2", True)])
+def test_only_a_batch_script_is_submitted_again(flag: str, batch: bool) -> None:
+    """BatchFlag is 0 for srun and salloc, and counts a requeue (job_info.h, batch_flag)."""
+    told = {
+        "JobID": "7",
+        "UserName": "alice",
+        "WorkDir": "/w",
+        "Command": "t.sh",
+        "BatchFlag": flag,
+    }
+    names = [column.partition(":")[0] for column in submission_columns("x").split(",")]
+    values = [told.get(name, "0" if name.startswith("Num") else "N/A") for name in names]
+    job = read_submission(f"{'x|'.join(values)}x.\n".encode(), "x", "7")
+    assert job is not None
+    assert bool(resubmit_argv(job)) is batch
+    assert bool(resubmit_command(job)) is batch
 
 
 def test_a_real_job_is_submitted_again_as_it_was(fresh: Lab, tmp_path) -> None:  # type: ignore[no-untyped-def]

@@ -63,9 +63,11 @@ def scripts(*names: str, text: str = "#!/bin/sh\ntrue\n") -> Mapping[str, str]:
         }
 
 
-def again(line: str, without: str = "") -> tuple[str, ...]:
+def again(line: str, *, batch: bool = True) -> tuple[str, ...]:
     """The command that submits a job again that was typed so."""
-    return resubmit_argv(replace(PLAIN, name="llm", line=f"{line} /work/train.sh a.yaml"), without)
+    return resubmit_argv(
+        replace(PLAIN, name="llm", line=f"{line} /work/train.sh a.yaml", batch=batch)
+    )
 
 
 def typed(line: str) -> tuple[str | None, str | None]:

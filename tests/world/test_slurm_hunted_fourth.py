@@ -23,7 +23,15 @@ from tests.checks.job.making import pending
 from tests.checks.job.test_revival import Dying
 from tests.slurm.stand_ins import StandIns
 from tests.world.case import Case, each
-from tests.world.test_slurm_hunted_again import DOUBLE, NIGHT
+from tests.world.test_slurm_hunted_again import (
+    DOUBLE,
+    NIGHT,
+    RUN_PARTS,
+    again,
+    script_options,
+    scripts,
+)
+from tests.world.test_slurm_hunted_third import PLAINLY, REBUILT
 
 SBATCH_C = "slurm 26.05, src/sbatch/opt.c, _opt_batch_script()"
 DEPENDS_C = "slurm 26.05, src/slurmctld/job_scheduler.c"
@@ -95,6 +103,14 @@ HELD_ARRAY = pending("20", "JobHeldUser", name="pre", id="20_[1-4]", array_id="2
 LOGGED = "tee: /var/log/sbatch.log: Permission denied"
 
 CASES = (
+    Case("typed-for-srun", "https://slurm.schedmd.com/srun.html: an allocation without a batch script", lambda: again("srun -N 8", batch=False), (), DOUBLE),
+    Case("typed-behind-a-job-that-is-forgotten", DEPENDS_C + ", ESLURM_DEPENDENCY for afterok of an unknown job", lambda: again("sbatch -d afterok:4710 -N 8"), PLAINLY, NIGHT),
+    Case("typed-for-later-by-two-letters", GETOPT, lambda: again("sbatch --be=20:00 -N 8"), PLAINLY, NIGHT),
+    Case("an-option-right-behind-the-mark", SBATCH_C, lambda: script_options("#SBATCH--job-name=a").job_name, "a", NIGHT),
+    Case("a-component-in-capitals", SBATCH_C, lambda: script_options("#SBATCH --job-name=a", "#SBATCH HETJOB", "#SBATCH --job-name=b").job_name, "a", NIGHT),
+    Case("a-copy-of-a-conflict", "https://docs.syncthing.net/users/syncing.html, conflicting changes", lambda: sorted(scripts("backup.sh", "backup.sync-conflict-20261129-031500-D4LGQYW.sh")), ["backup.sh"], DOUBLE),
+    Case("a-copy-of-a-merge", "git, git-mergetool.sh: BACKUP, LOCAL, REMOTE, BASE", lambda: sorted(scripts("backup.sh", "backup_BACKUP_4711.sh", "backup_REMOTE_4711.sh")), ["backup.sh"], DOUBLE),
+    Case("a-saved-file-of-pacman-alone", "https://man.archlinux.org/man/pacman.8, handling config files", lambda: sorted(scripts("man-db.pacsave", "sync")), ["sync"], DOUBLE),
     Case("interrupted-by-its-owner", "https://slurm.schedmd.com/scancel.html, --signal=INT: the job is not CANCELLED", lambda: revived("iteration 7 loss 2.1\nKeyboardInterrupt\n", exit_code=130), False, DOUBLE),
     Case("a-wrapper-fails-behind-the-submission", "a site's wrapper of sbatch", lambda: outcome("Submitted batch job 4711\n", LOGGED, 1) != "REFUSED", True, DOUBLE),
     Case("a-note-in-a-list-of-json", EXTRA, lambda: is_note('{"rack": "r7", "notes": []}', '{"rack": "r7", "notes": ["do not resume, RMA"]}'), True, DOUBLE),
@@ -120,6 +136,19 @@ SIBLINGS = (
     Case("a-reservation-that-was-moved-by-a-day", "https://slurm.schedmd.com/scontrol.html", lambda: may_be_released(1795321980), False, DOUBLE),
     Case("a-run-in-a-state-of-tomorrow", "https://slurm.schedmd.com/job_state_codes.html", lambda: is_over("TELEPORTED"), False, DOUBLE),
     Case("a-run-on-another-cluster-by-accounting", "slurm 26.05, src/sacct: slurmctld has forgotten it", lambda: is_over("REVOKED", "sacct"), True, NIGHT),
+    Case("allocated-for-salloc", "https://slurm.schedmd.com/salloc.html", lambda: again("salloc -N 8", batch=False), (), DOUBLE),
+    Case("typed-behind-jobs-in-words", DEPENDS_C, lambda: again("sbatch --dependency afterany:4710:4711,singleton -N 8"), PLAINLY, NIGHT),
+    Case("typed-as-one-at-a-time", "https://slurm.schedmd.com/sbatch.html, singleton", lambda: again("sbatch -d singleton -N 8"), ("sbatch", "-d", "singleton", *PLAINLY[1:]), DOUBLE),
+    Case("held-by-two-letters", GETOPT, lambda: again("sbatch --ho -N 8"), PLAINLY, NIGHT),
+    Case("a-list-by-two-letters", GETOPT, lambda: again("sbatch --ar 1-4 -N 8"), REBUILT, DOUBLE),
+    Case("a-time-is-no-test", GETOPT, lambda: again("sbatch --time=20 --export=ALL -N 8"), ("sbatch", "--time=20", "--export=ALL", *PLAINLY[1:]), NIGHT),
+    Case("a-short-option-right-behind-the-mark", SBATCH_C, lambda: script_options("#SBATCH-J a", "#SBATCH\t-n2", "# SBATCH -J b").job_name, "a", NIGHT),
+    Case("a-component-of-18-08-in-capitals", SBATCH_C, lambda: script_options("#SBATCH -J a", "#SBATCH PackJob", "#SBATCH -J b").job_name, "a", NIGHT),
+    Case("a-copy-of-a-conflict-without-extension", "https://docs.syncthing.net/users/syncing.html", lambda: sorted(scripts("backup", "backup.sync-conflict-20261129-031500-D4LGQYW")), ["backup"], DOUBLE),
+    Case("a-copy-of-a-cloud", "https://github.com/owncloud/client: conflict copies", lambda: sorted(scripts("a.py", "a_conflict-20261129-031500.py")), ["a.py"], DOUBLE),
+    Case("a-dated-script-alone", RUN_PARTS, lambda: sorted(scripts("report-20261129.sh", "train_100.sh", "train.sh", "a-v2.sh", "a.sh")), ["a-v2.sh", "a.sh", "report-20261129.sh", "train.sh", "train_100.sh"], NIGHT),
+    Case("files-of-three-package-managers-alone", "apk, dpkg and rpm", lambda: sorted(scripts("a.apk-new", "b.dpkg-old", "c.rpmsave", "d.pacnew", "sync")), ["sync"], DOUBLE),
+    Case("extensions-that-are-words", RUN_PARTS, lambda: sorted(scripts("a.gold", "b.news", "c.node")), ["a.gold", "b.news", "c.node"], NIGHT),
     Case("a-run-that-failed", "https://slurm.schedmd.com/job_state_codes.html", lambda: is_over("FAILED"), True, NIGHT),
 )  # fmt: skip
 
