@@ -57,6 +57,7 @@ _SHORT_NAMES = {
     "W": "wait",
     "b": "begin",
     "d": "dependency",
+    "w": "nodelist",
     "x": "exclude",
     "a": "array",
     "D": "chdir",

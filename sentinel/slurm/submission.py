@@ -47,7 +47,7 @@ for it, its deadline has passed, and its cluster was chosen."""
 
 _COLOURS = rb"(?:\x1b\[[0-9;]*m)*"
 _SUBMITTED = (
-    rb"^[ \t]*%b(?:Submitted batch job )?(\d+)(?:;[^\s\x1b]*| on cluster [^\s\x1b]+)?%b[ \t\r]*$"
+    rb"^[ \t]*%b(Submitted batch job )?(\d+)(?:;[^\s\x1b]*| on cluster [^\s\x1b]+)?%b[ \t\r]*$"
     % (_COLOURS, _COLOURS)
 )
 """What sbatch prints for a job that it submitted: src/sbatch/sbatch.c, with --parsable and without."""
@@ -57,9 +57,10 @@ def submitted_job(out: bytes) -> str:
     """The job id in the output of `sbatch --parsable`; empty if there is none.
 
     A site's own sbatch may greet before it, or lose the option. So the last line counts that is an
-    id (and a cluster), alone or in sbatch's sentence."""
+    id (and a cluster): in sbatch's sentence, else alone."""
     found = re.findall(_SUBMITTED, out, re.MULTILINE)
-    return found[-1].decode() if found else ""
+    told = [number for said, number in found if said] or [number for _, number in found]
+    return told[-1].decode() if told else ""
 
 
 def hides_arguments(release: tuple[int, int]) -> bool:
@@ -101,7 +102,7 @@ def resubmit_argv(job: Submission, without: str = "", wait: str = "") -> tuple[s
     ):
         return ()
     keep = _kept_options(job, without, wait)
-    options, command = _split_typed_line(job)
+    options, command = _split_typed_line(job, without)
     if command:
         typed = (word for one in options if not _is_used_up(one, wait) for word in one.words)
         return ("sbatch", *typed, *keep, *command)
@@ -135,7 +136,9 @@ def _is_used_up(option: SbatchOption, wait: str) -> bool:
     return over if option.name == "dependency" else option.name in _USED_UP
 
 
-def _split_typed_line(job: Submission) -> tuple[Sequence[SbatchOption], Sequence[str]]:
+def _split_typed_line(
+    job: Submission, without: str
+) -> tuple[Sequence[SbatchOption], Sequence[str]]:
     """The options and the command of the typed line, if its words are known: sbatch itself would read the
     job's script there (a value with a blank would end the options), and no option contradicts what is
     added. Else two empty lists."""
@@ -148,7 +151,9 @@ def _split_typed_line(job: Submission) -> tuple[Sequence[SbatchOption], Sequence
     script, *arguments = job.command.split()
     same = normpath(join(job.workdir, command[0])) == normpath(script)
     odd = any(
-        one.name in _UNREPEATABLE or (one.name == "chdir" and not one.value.startswith("/"))
+        one.name in _UNREPEATABLE
+        or (one.name == "chdir" and not one.value.startswith("/"))
+        or (one.name == "nodelist" and without)
         for one in options
     )
     blank = " " in job.name or not _PLAIN_PATTERN.fullmatch(job.line)

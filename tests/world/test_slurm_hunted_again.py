@@ -63,10 +63,10 @@ def scripts(*names: str, text: str = "#!/bin/sh\ntrue\n") -> Mapping[str, str]:
         }
 
 
-def again(line: str, *, batch: bool = True) -> tuple[str, ...]:
+def again(line: str, without: str = "", *, batch: bool = True) -> tuple[str, ...]:
     """The command that submits a job again that was typed so."""
     return resubmit_argv(
-        replace(PLAIN, name="llm", line=f"{line} /work/train.sh a.yaml", batch=batch)
+        replace(PLAIN, name="llm", line=f"{line} /work/train.sh a.yaml", batch=batch), without
     )
 
 

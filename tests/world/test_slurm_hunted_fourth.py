@@ -8,21 +8,25 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from msgspec.structs import replace
+
 from sentinel.actions.probation import ReleaseAction
 from sentinel.chain.script_history import SubmittedRun
 from sentinel.chain.scripts_submit import ScriptSubmitter
 from sentinel.clock import SystemClock
 from sentinel.core.cluster import JobEnd, Reservation
-from sentinel.core.model import ActionRequest
+from sentinel.core.model import ActionRequest, Status
 from sentinel.slurm.array_ends import SubmissionEnd
 from sentinel.slurm.change import SlurmHands
 from sentinel.slurm.client import SlurmClient
 from sentinel.slurm.node_notes import is_note
 from sentinel.slurm.snapshot import SlurmSnapshot
+from sentinel.slurm.submission import submitted_job
 from tests.checks.job.making import pending
 from tests.checks.job.test_revival import Dying
 from tests.slurm.stand_ins import StandIns
 from tests.world.case import Case, each
+from tests.world.test_slurm_hunted import among
 from tests.world.test_slurm_hunted_again import (
     DOUBLE,
     NIGHT,
@@ -37,7 +41,6 @@ SBATCH_C = "slurm 26.05, src/sbatch/opt.c, _opt_batch_script()"
 DEPENDS_C = "slurm 26.05, src/slurmctld/job_scheduler.c"
 GETOPT = "https://man7.org/linux/man-pages/man3/getopt_long.3.html, abbreviations"
 EXTRA = "https://slurm.schedmd.com/slurm.conf.html, extra_constraints: Extra of a node is JSON"
-ENTRY_C = "vixie-cron and cronie, src/entry.c, get_range()"
 
 
 def revived(said: str, state: str = "FAILED", **end: Any) -> bool:
@@ -100,9 +103,22 @@ def may_be_released(starts: int) -> bool:
 
 
 HELD_ARRAY = pending("20", "JobHeldUser", name="pre", id="20_[1-4]", array_id="20", task="1-4")
+AFTER_EACH = pending(
+    "31",
+    "Dependency",
+    id="31_[1-4]",
+    array_id="31",
+    task="1-4",
+    dependency="aftercorr:20_*(unfulfilled)",
+)
 LOGGED = "tee: /var/log/sbatch.log: Permission denied"
 
+# Three are left out: `*/60` was in a test already, a refusal in words that are not known stays unknown, and
+# `5/15` is minute 5 alone to cronie and 5-59/15 to others.
 CASES = (
+    Case("typed-for-a-node-that-failed", "slurm 26.05, src/slurmctld/job_mgr.c: required and excluded node lists overlap", lambda: again("sbatch -w n7 -N 8", "n7"), (*REBUILT[:3], "--exclude=n7", *REBUILT[3:]), NIGHT),
+    Case("a-number-behind-the-submission", "a site's wrapper of sbatch", lambda: submitted_job(b"Submitted batch job 4711\nnode hours left:\n120\n"), "4711", DOUBLE),
+    Case("behind-each-element-of-a-held-array", DEPENDS_C + ", AFTER_CORRESPOND", lambda: among(AFTER_EACH, HELD_ARRAY), Status.CRITICAL, NIGHT),
     Case("typed-for-srun", "https://slurm.schedmd.com/srun.html: an allocation without a batch script", lambda: again("srun -N 8", batch=False), (), DOUBLE),
     Case("typed-behind-a-job-that-is-forgotten", DEPENDS_C + ", ESLURM_DEPENDENCY for afterok of an unknown job", lambda: again("sbatch -d afterok:4710 -N 8"), PLAINLY, NIGHT),
     Case("typed-for-later-by-two-letters", GETOPT, lambda: again("sbatch --be=20:00 -N 8"), PLAINLY, NIGHT),
@@ -149,6 +165,12 @@ SIBLINGS = (
     Case("a-dated-script-alone", RUN_PARTS, lambda: sorted(scripts("report-20261129.sh", "train_100.sh", "train.sh", "a-v2.sh", "a.sh")), ["a-v2.sh", "a.sh", "report-20261129.sh", "train.sh", "train_100.sh"], NIGHT),
     Case("files-of-three-package-managers-alone", "apk, dpkg and rpm", lambda: sorted(scripts("a.apk-new", "b.dpkg-old", "c.rpmsave", "d.pacnew", "sync")), ["sync"], DOUBLE),
     Case("extensions-that-are-words", RUN_PARTS, lambda: sorted(scripts("a.gold", "b.news", "c.node")), ["a.gold", "b.news", "c.node"], NIGHT),
+    Case("typed-for-nodes-of-which-none-failed", "https://slurm.schedmd.com/sbatch.html, --nodelist", lambda: again("sbatch --nodelist=n[7-8] -N 8"), REBUILT, NIGHT),
+    Case("typed-for-a-node-of-which-none-failed", "https://slurm.schedmd.com/sbatch.html, --nodelist", lambda: again("sbatch -w n7 -N 8"), ("sbatch", "-w", "n7", *PLAINLY[1:]), NIGHT),
+    Case("a-number-before-the-submission", "a site's wrapper of sbatch", lambda: submitted_job(b"120\n4711\n"), "4711", DOUBLE),
+    Case("behind-each-element-of-another-array", DEPENDS_C, lambda: among(AFTER_EACH, replace(HELD_ARRAY, task="7-9", id="20_[7-9]")), Status.OK, NIGHT),
+    Case("behind-each-element-of-an-array-that-waits", DEPENDS_C, lambda: among(AFTER_EACH, replace(HELD_ARRAY, reason="Priority")), Status.OK, NIGHT),
+    Case("behind-each-element-of-an-array-with-a-throttle", DEPENDS_C, lambda: among(AFTER_EACH, replace(HELD_ARRAY, task="1-4%2", id="20_[1-4%2]")), Status.CRITICAL, NIGHT),
     Case("a-run-that-failed", "https://slurm.schedmd.com/job_state_codes.html", lambda: is_over("FAILED"), True, NIGHT),
 )  # fmt: skip
 

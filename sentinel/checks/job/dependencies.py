@@ -68,7 +68,14 @@ class _StuckJobs:
             return False
         if match["kind"] == "singleton":
             return self._oldest.get((job.user, job.name), int(job.job_id)) < int(job.job_id)
-        return match["kind"] != "aftercorr" and self._is_stuck(match["job"] or "")
+        if (
+            match["kind"] == "aftercorr"
+        ):  # each of its elements waits for the one of the same number
+            return (
+                self._elements.get(match["job"], "*").partition("%")[0]
+                == job.task.partition("%")[0]
+            )
+        return self._is_stuck(match["job"] or "")
 
     def _is_stuck(self, name: str) -> bool:
         array, _, number = name.partition("_")
