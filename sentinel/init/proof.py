@@ -24,7 +24,6 @@ from sentinel.wiring import app, one_shot
 from sentinel.wiring.status import read_pass_interval
 
 if TYPE_CHECKING:
-    from sentinel.alerting.observations import RunOutcome
     from sentinel.config.settings import Settings
     from sentinel.core.settings import CheckConfig
 
@@ -64,8 +63,10 @@ def prove_watching(
 
 
 def _prove_check(check: CheckConfig, settings: Settings, gaps: list[CoverageGap]) -> Iterator[str]:
-    outcome = None if check.common.kind in COSTLY_KINDS else _try_check(check, settings)
-    status = _find_worst_status(outcome) if outcome else None
+    outcome = (
+        None if check.common.kind in COSTLY_KINDS else one_shot.run_check_once(check, settings)
+    )
+    status = max((f.status for f in outcome.findings), key=lambda s: s.rank) if outcome else None
     seen = (
         f"now {status.value}: {_shorten_line(outcome.headline)}"
         if outcome and status
@@ -88,14 +89,6 @@ def _prove_check(check: CheckConfig, settings: Settings, gaps: list[CoverageGap]
 
 def _mention_runbook(check: CheckConfig) -> str:
     return f"{check.plugin.RUNBOOK}, and " if check.plugin.RUNBOOK else ""
-
-
-def _try_check(check: CheckConfig, settings: Settings) -> RunOutcome:
-    return one_shot.run_check_once(check, settings)
-
-
-def _find_worst_status(outcome: RunOutcome) -> Status:
-    return max((f.status for f in outcome.findings), key=lambda s: s.rank)
 
 
 def _describe_interval(check: CheckConfig, settings: Settings) -> str:
