@@ -87,6 +87,7 @@ TESTS: dict[str, tuple[str, ...]] = {
         "tests/clean/test_pointers.py",
         "tests/clean/test_races.py",
         "tests/clean/test_root_owner.py",
+        "tests/clean/test_steps.py",
         "tests/clean/test_tree.py",
     ),
     "sentinel/clean/root_path.py": ("tests/clean/test_owners.py", "tests/clean/test_tree.py"),
