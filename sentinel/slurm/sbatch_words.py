@@ -134,7 +134,9 @@ def _read_options(word: str, rest: Iterator[str]) -> Iterator[SbatchOption]:
     """The options in a word. Takes the value from `rest` if it is a word of its own."""
     if word.startswith("--"):
         name, equals, value = word[2:].partition("=")
-        more = () if equals or _is_flag(name) else tuple(islice(rest, 1))
+        # Of an abbreviation that sbatch takes only one option is possible.
+        flag = equals or any(each.startswith(name) for each in LONG_WITHOUT_VALUE)
+        more = () if flag else tuple(islice(rest, 1))
         full = next((n for n in _LONG_NAMES if name and n.startswith(name)), "")
         yield SbatchOption(full, value or "".join(more), (word, *more))
         return
@@ -148,8 +150,3 @@ def _read_options(word: str, rest: Iterator[str]) -> Iterator[SbatchOption]:
         )
         if takes or value:
             break
-
-
-def _is_flag(name: str) -> bool:
-    """Whether the next word is not this option's. Of an abbreviation only one option is possible."""
-    return any(flag.startswith(name) for flag in LONG_WITHOUT_VALUE)
