@@ -26,7 +26,7 @@ _NO_VALUES = frozenset({"(null)", "n/a", ""})
 
 MADE_WITHIN_S = 3600
 """Seconds after which a reservation that begins at once is not made any more: one that begins later was
-moved. Parameters of 0.1.0 do not say when it was asked for."""
+moved. Parameters from before 0.1.0 do not say when it was asked for."""
 
 BY_SLURM = frozenset({"SPEC_NODES", "ALL_NODES"})
 """Flags that Slurm sets by itself if a reservation names nodes (scontrol(1))."""
