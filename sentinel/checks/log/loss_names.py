@@ -16,7 +16,7 @@ _PHASE_PATTERN = re.compile(
     r"(?i)(?<![\w./-])(?:(train(?:ing)?)|(val(?:id(?:ation)?)?|eval(?:uation)?|test(?:ing)?|dev))(?!\w)"
 )
 _COUNT_PATTERN = re.compile(
-    rf"(?i)(?<![a-z])(?:{COUNTED_REGEX})[ _#-]?\d+|\d+[ _-]?(?:{COUNTED_REGEX})(?![a-z])"
+    rf"(?i)(?<![a-z])(?:{COUNTED_REGEX})[ _#-]?\d+|(?<!\d)\d{{1,18}}[ _-]?(?:{COUNTED_REGEX})(?![a-z])"
 )
 """The number of a step within a name is no part of it: `step12 loss`, `loss (epoch 3)`, `第12步 loss`."""
 
