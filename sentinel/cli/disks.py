@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import inf
+
 from sentinel.alerting.observations import RunOutcome
 from sentinel.checks.filesystems.forecast import history_points
 from sentinel.cli.outcome_cells import (
@@ -13,33 +15,45 @@ from sentinel.cli.outcome_cells import (
 )
 from sentinel.core.clock import Instant
 from sentinel.core.errors import SentinelError
-from sentinel.core.forecast.picture import ForecastSeries, render_forecast_svg
-from sentinel.core.forecast.words import describe_forecast
+from sentinel.core.text import visible
+from sentinel.status.plot import Chart, ChartLine, render_svg_file, split_points
+from sentinel.zones import get_local_zone
 
 
 def draw_disk_plot(outcome: RunOutcome, history: SampleHistory, now: Instant) -> str:
-    """An SVG of all file systems that have a used share, the worst first."""
+    """An SVG of all file systems whose used share was measured more than once, the worst first.
+    Raises SentinelError if there is none."""
     rows = [
         make_finding_source(f, {}, history, now, wide=True)
         for f in sorted(outcome.findings, key=lambda f: -f.status.rank)
     ]
-    series = [_build_plot_series(row) for row in rows if row.get_number("used_percent") is not None]
-    if not series:
+    lines = [_build_line(row) for row in rows if row.get_number("used_percent") is not None]
+    chart = Chart(
+        title="Space used",
+        first=min((line.parts[0][0][0] for line in lines), default=0.0),
+        now=now.wall / 1e6,
+        zone=get_local_zone(),
+        lines=lines,
+    )
+    if not lines:
         raise SentinelError("there is nothing to draw: no share used was measured")
-    return render_forecast_svg(series)
+    if not chart.drawn:
+        raise SentinelError(
+            "there is nothing to draw yet: each file system was measured only once; "
+            "run `sentinel tick` or `sentinel run` for a while, then draw again"
+        )
+    return render_svg_file(chart)
 
 
-def _build_plot_series(row: CellSource) -> ForecastSeries:
-    wall = row.now.wall / 1e6
-    share = row.get_number("used_percent") or 0.0
-    words, forecast = str(row.values["summary"]), find_forecast(row)
-    if forecast and "full" not in words:
-        words = f"{words}; {describe_forecast(forecast, wall)}"
+def _build_line(row: CellSource) -> ChartLine:
+    wall, forecast = row.now.wall / 1e6, find_forecast(row)
     before = history_points(row.history(row.subject, "used_percent", FORECAST_HISTORY_S), row.now)
-    return ForecastSeries(
-        title=row.subject,
-        subtitle=words,
-        points=(*before, (wall, share)),
-        now=wall,
-        forecast=forecast,
+    times = (forecast.early, forecast.full_in, forecast.late) if forecast else (None,) * 3
+    early, middle, late = (inf if seconds is None else wall + seconds for seconds in times)
+    return ChartLine(
+        name=row.subject,
+        title=f"{visible(row.subject)} used",
+        unit="percent",
+        parts=split_points((*before, (wall, row.get_number("used_percent") or 0.0))),
+        ahead=None if early == inf else (early, middle, late),
     )

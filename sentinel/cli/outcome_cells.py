@@ -13,7 +13,7 @@ from sentinel.checks.filesystems.forecast import history_points
 from sentinel.cli.tables import render_share_bar, render_status
 from sentinel.core.clock import Instant
 from sentinel.core.forecast.forecast import Forecast, make_forecast
-from sentinel.core.forecast.picture import render_sparkline
+from sentinel.core.forecast.sparkline import render_sparkline
 from sentinel.core.forecast.thin import Point
 from sentinel.core.model import Finding, Status
 from sentinel.core.shown import PCI_DOMAIN, Cell, Column

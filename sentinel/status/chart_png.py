@@ -12,7 +12,6 @@ from pathlib import Path
 from sentinel.alerting.state import Store
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.model import Notification
-from sentinel.status import plot
 from sentinel.status.chart_history import (
     MARK_KIND_BY_ENDING,
     ChartRequest,
@@ -20,7 +19,7 @@ from sentinel.status.chart_history import (
     read_file_system_history,
     read_training_history,
 )
-from sentinel.status.plot import Chart
+from sentinel.status.plot import Chart, render_svg_file
 
 LEAD_IN_S = 6 * 3600.0
 """Seconds before the alert began that are drawn, so that one sees how it went while it was well."""
@@ -39,17 +38,6 @@ FONT_FAMILIES = {
 }
 """One of these has to lie on the machine: without a font a picture has no numbers."""
 
-STYLE_SHEET = """
-.axis{stroke:#c9d0d8;stroke-width:1}text{fill:#5b6670;font-size:18px}.head{font-weight:600;fill:#1b1f24}
-.line{stroke:#175cd3;stroke-width:2;fill:none}.dot{fill:#175cd3}.band{fill:#d1e0ff;opacity:.5}
-.mid{stroke:#175cd3;stroke-width:2;stroke-dasharray:6 5;fill:none}
-.mark{stroke:#b25e02;stroke-width:1.5;fill:none}.span{fill:#b25e02;opacity:.14}
-.mark.m-hang,.mark.m-loss{stroke:#b42318}.span.m-hang,.span.m-loss{fill:#b42318}
-.mark.m-restart{stroke:#6941c6}.mark.m-checkpoint{stroke:#067647}.mark.m-ack,.mark.m-action{stroke:#175cd3}
-.now{stroke:#5b6670;stroke-dasharray:4 4;fill:none}path.limit{stroke:#b25e02;stroke-dasharray:6 5;fill:none}
-"""
-"""The page's colours by daylight: style sheets of mails know no variables."""
-
 
 def render_png(made: Chart) -> bytes:
     """The picture; empty where there is nothing to draw, no font, or no resvg. ValueError for what
@@ -61,15 +49,10 @@ def render_png(made: Chart) -> bytes:
     except ModuleNotFoundError:
         return b""
     drawn = resvg_py.svg_to_bytes(
-        svg_string=plot.render_svg(made).replace(
-            "<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1
-        ),
-        style_sheet=STYLE_SHEET,
-        background="#ffffff",
+        svg_string=render_svg_file(made, FONT_FAMILIES[font.name]),
         zoom=1.5,
         skip_system_fonts=True,
         font_files=[str(font)],
-        font_family=FONT_FAMILIES[font.name],
     )
     return bytes(drawn)
 

@@ -40,9 +40,21 @@ MIN_GAP_S = 600.0
 nobody knows how it went."""
 
 
+FILE_STYLE_SHEET = """
+.axis{stroke:#c9d0d8;stroke-width:1}text{fill:#5b6670;font-size:18px}.head{font-weight:600;fill:#1b1f24}
+.line{stroke:#175cd3;stroke-width:2;fill:none}.dot{fill:#175cd3}.band{fill:#d1e0ff;opacity:.5}
+.mid{stroke:#175cd3;stroke-width:2;stroke-dasharray:6 5;fill:none}
+.mark{stroke:#b25e02;stroke-width:1.5;fill:none}.span{fill:#b25e02;opacity:.14}
+.mark.m-hang,.mark.m-loss{stroke:#b42318}.span.m-hang,.span.m-loss{fill:#b42318}
+.mark.m-restart{stroke:#6941c6}.mark.m-checkpoint{stroke:#067647}.mark.m-ack,.mark.m-action{stroke:#175cd3}
+.now{stroke:#5b6670;stroke-dasharray:4 4;fill:none}path.limit{stroke:#b25e02;stroke-dasharray:6 5;fill:none}
+"""
+"""The page's colours by daylight, for files: mails and viewers of pictures know no variables."""
+
+
 class ChartLine(Struct, frozen=True, kw_only=True):
     """`parts`: what is drawn, in seconds UTC (see `split_points`); `limits` are levels with their names; `ahead` are the moments at
-    which the level `goal` is expected to be reached: early, middle, late."""
+    which the level `goal` is expected to be reached: early, middle, late (infinite: perhaps never)."""
 
     name: str
     title: str
@@ -90,6 +102,14 @@ class Chart(Struct, frozen=True, kw_only=True):
     def drawn(self) -> list[ChartLine]:
         """The lines of which there is enough to draw."""
         return [line for line in self.lines if len(line.all_points) > 1]
+
+
+def render_svg_file(course: Chart, font: str = "sans-serif") -> str:
+    """The picture as a file of its own, with its colours; `course.drawn` must not be empty."""
+    start, rest = render_svg(course).split(">", 1)
+    white = '<rect width="100%" height="100%" fill="#ffffff"/>'
+    space = f' xmlns="http://www.w3.org/2000/svg" font-family="{font}"'
+    return f"{start}{space}><style>{FILE_STYLE_SHEET}</style>{white}{rest}\n"
 
 
 def render_svg(course: Chart) -> str:
@@ -272,7 +292,8 @@ def _render_clock_labels(course: Chart, height: int) -> str:
 
 
 def _render_forecast(course: Chart, line: ChartLine, y: Callable[[float], float]) -> str:
-    """A wedge from now to when it may be full, its middle, and the day of it."""
+    """A wedge from now to when it may be full, its middle, and the day of it, also beyond the
+    picture."""
     if line.ahead is None:
         return ""
     value, goal = line.all_points[-1][1], line.goal
@@ -290,14 +311,13 @@ def _render_forecast(course: Chart, line: ChartLine, y: Callable[[float], float]
         f'<polygon class="band" points="{x:.1f},{y(value):.1f} {early} {end:.1f},{y(goal):.1f} {late}"/>'
         f'<polyline class="mid" points="{x:.1f},{y(value):.1f} {middle}"/>'
     )
-    if line.ahead[1] <= course.last:
+    if isfinite(line.ahead[1]):
         at = get_x(course, line.ahead[1])
         day = datetime.fromtimestamp(line.ahead[1], course.zone).strftime("full %d %b %H:%M")
         anchor = "end" if at > WIDTH * 0.8 else "middle"
-        drawn += (
-            f'<path class="now" d="M{at:.1f} 0V{HIGH}"/>'
-            f'<text x="{at:.1f}" y="-8" text-anchor="{anchor}">{day}</text>'
-        )
+        drawn += f'<text x="{at:.1f}" y="-8" text-anchor="{anchor}">{day}</text>'
+        if line.ahead[1] <= course.last:
+            drawn += f'<path class="now" d="M{at:.1f} 0V{HIGH}"/>'
     return drawn
 
 

@@ -103,7 +103,17 @@ def test_a_picture_of_history_and_forecast(config: Path, scratch: Path) -> None:
     assert root.tag == "{http://www.w3.org/2000/svg}svg"
     text = " ".join(root.itertext())
     assert scratch.name in text
-    assert "full on" in text
+    assert re.search(r"full \d\d \w{3} \d\d:\d\d", text)
+
+
+def test_one_measurement_is_no_picture(scratch: Path, tmp_path: Path) -> None:
+    """It says what is missing, and writes no file."""
+    home = {**os.environ, "HOME": str(tmp_path)}
+    words = ["check", "fs", "--path", scratch, "--plot", tmp_path / "disk.svg"]
+    with Screen(words, home, str(tmp_path)) as screen:
+        assert screen.wait() != 0
+    assert "each file system was measured only once" in screen.text
+    assert not (tmp_path / "disk.svg").exists()
 
 
 def test_a_picture_that_cannot_be_written_is_a_bad_call(config: Path) -> None:

@@ -20,6 +20,7 @@ from sentinel.status.chart_history import (
 from sentinel.status.chart_png import build_alert_chart, render_png
 from sentinel.status.detail import AlertEpisode, read_episodes
 from sentinel.status.plot import (
+    HIGH,
     MAX_LINE_POINTS,
     WIDTH,
     Chart,
@@ -27,6 +28,7 @@ from sentinel.status.plot import (
     ChartMark,
     export_chart,
     render_svg,
+    render_svg_file,
     split_points,
 )
 from sentinel.store.memory import MemoryStore
@@ -175,6 +177,23 @@ def test_a_disk_shows_its_limits_and_the_day_on_which_it_is_full() -> None:
     assert ">now<" in picture
     assert ">full 15 Jan 10:00<" in picture
     assert 'class="band"' in picture
+
+
+def test_a_disk_that_may_never_be_full_has_a_band_without_an_end() -> None:
+    """One future in ten fills it soon, and most never do: no day is named. Nothing lies outside."""
+    parts = split_points([(NOW - 7200, 70.0), (NOW, 250.0)])
+    ahead = (NOW + 3000, inf, inf)
+    line = ChartLine(name="used", title="/x", unit="percent", parts=parts, ahead=ahead)
+    root = ET.fromstring(render_svg_file(drawn(line)))
+    texts = " ".join(root.itertext())
+    assert "full" not in texts
+    shapes = [s for s in root.iter() if s.tag.endswith(("polyline", "polygon"))]
+    assert {s.attrib["class"] for s in shapes} == {"line", "band", "mid"}
+    for shape in shapes:
+        for pair in shape.attrib["points"].split():
+            x, y = map(float, pair.split(","))
+            assert 0 <= x <= WIDTH
+            assert 0 <= y <= HIGH
 
 
 def test_a_file_system_has_its_space_and_its_alerts() -> None:
