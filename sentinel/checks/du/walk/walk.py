@@ -9,7 +9,8 @@ import time
 from _thread import allocate_lock
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import islice
+from itertools import groupby, islice
+from operator import itemgetter
 from typing import Any
 
 from sentinel.checks.du.walk.sums import CallPace, WalkOrder, WalkSums
@@ -165,47 +166,42 @@ class TreeWalker:
             self.sums.note_error(path, error)
 
     def count_entries(
-        self, folder: bytes, entries: Iterable[Any], look: Callable[[Any], os.stat_result]
+        self, folder: bytes, entries: Sequence[Any], look: Callable[[Any], os.stat_result]
     ) -> int:
-        """Add up entries of one directory. Returns the number of calls. It is one loop without
-        function calls for files, since every one of the tree passes through it."""
-        sums, device = self.sums, self.device
-        total = blocks = number = calls = mine = files = 0
-        owner = -1
+        """Add up entries of one directory. Returns the number of calls."""
         if self.order.is_late:
-            sums.left += 1
+            self.sums.left += 1
             return 0
+        files = list(self._look_at_files(folder, entries, look))
+        for uid, theirs in groupby(files, key=itemgetter(2)):
+            taken = [blocks for _, blocks, _ in theirs]
+            self.sums.add_owner(uid, sum(taken), len(taken))
+        blocks = sum(one[1] for one in files)
+        self.sums.add_entries(folder, sum(one[0] for one in files), blocks, len(files))
+        self.order.count_progress(len(entries), blocks)
+        return len(entries)
+
+    def _look_at_files(
+        self, folder: bytes, entries: Iterable[Any], look: Callable[[Any], os.stat_result]
+    ) -> Iterator[tuple[int, int, int]]:
+        """Size, blocks and owner of what has one name only. Directories and what has several names
+        are noted. No function is called for a file, since every one of the tree passes here."""
         for entry in entries:
-            calls += 1
             try:
                 found = look(entry)
             except OSError as error:
                 self.note_missed(_join_path(folder, entry), error)
                 continue
             mode, inode, dev, links, uid, _, size = found[:7]
-            kind, allocated = mode & _TYPE, found.st_blocks
+            kind, blocks = mode & _TYPE, found.st_blocks
             size = size if kind in _SIZED else 0
             if kind == _DIR:
-                if dev == device:
-                    self.add_folder(_join_path(folder, entry), dev, inode, allocated, uid)
-                continue
-            if links > 1:
-                sums.add_link((dev, inode), (folder, size, allocated, uid))
-                continue
-            total += size
-            blocks += allocated
-            number += 1
-            if uid != owner:
-                if files:
-                    sums.add_owner(owner, mine, files)
-                owner, mine, files = uid, 0, 0
-            mine += allocated
-            files += 1
-        if files:
-            sums.add_owner(owner, mine, files)
-        sums.add_entries(folder, total, blocks, number)
-        self.order.count_progress(calls, blocks)
-        return calls
+                if dev == self.device:
+                    self.add_folder(_join_path(folder, entry), dev, inode, blocks, uid)
+            elif links > 1:
+                self.sums.add_link((dev, inode), (folder, size, blocks, uid))
+            else:
+                yield size, blocks, uid
 
     def add_folder(self, path: bytes, device: int, inode: int, blocks: int, uid: int) -> None:
         """Count a directory and have it walked, if it is not too deep."""
