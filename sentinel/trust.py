@@ -180,23 +180,17 @@ def _walk_way(
     path: str, trusted: Collection[int], groups: Collection[int], held: ExitStack
 ) -> Iterator[_Step]:
     """Each step of the way from `/`, and a fault. The last one is the end of the way."""
-
-    def hold(step: str, folder: int | None) -> int:
-        fd = _open_step(step, folder)
-        held.callback(os.close, fd)
-        return fd
-
-    judge, at = _Judge(trusted, groups), hold("/", None)
+    judge, at = _Judge(trusted, groups), _open_step("/", None, held)
     place, device, links = "/", os.fstat(at).st_dev, 0
     steps = _split_path_steps(os.path.join(os.getcwd(), path))
     while steps:
         step = steps.pop(0)
         if step == "..":
-            place, at = os.path.dirname(place), hold(step, at)
+            place, at = os.path.dirname(place), _open_step(step, at, held)
             continue
         entry = os.path.join(place, step)
         try:
-            found = hold(step, at)
+            found = _open_step(step, at, held)
         except FileNotFoundError:
             yield _Step(at, place, judge.find_write_fault(place, at, missing=True))
             raise
@@ -213,18 +207,20 @@ def _walk_way(
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
         target = os.readlink("", dir_fd=found)
         if target.startswith("/"):
-            place, at = "/", hold("/", None)
+            place, at = "/", _open_step("/", None, held)
         steps = _split_path_steps(target) + steps
     yield _Step(at, place, judge.find_write_fault(place, at))
 
 
-def _open_step(step: str, folder: int | None) -> int:
-    """Look at one entry, without rights. A directory that is mounted on demand is mounted: O_PATH
-    alone does not do it (open(2))."""
+def _open_step(step: str, folder: int | None, held: ExitStack) -> int:
+    """Look at one entry, without rights, until `held` is closed. A directory that is mounted on
+    demand is mounted: O_PATH alone does not do it (open(2))."""
     try:
-        return os.open(step, _LOOK_FLAGS | os.O_DIRECTORY, dir_fd=folder)
+        fd = os.open(step, _LOOK_FLAGS | os.O_DIRECTORY, dir_fd=folder)
     except NotADirectoryError:
-        return os.open(step, _LOOK_FLAGS, dir_fd=folder)
+        fd = os.open(step, _LOOK_FLAGS, dir_fd=folder)
+    held.callback(os.close, fd)
+    return fd
 
 
 def find_site_fault(path: str) -> TrustFault | None:
@@ -301,15 +297,13 @@ def find_tree_fault(
             if found:
                 return found
             path = os.path.join(place, name)
-            entry = _open_step(path, None)
-            try:
+            with ExitStack() as held:
+                entry = _open_step(path, None, held)
                 found = (
                     find_path_fault(path, trusted, groups)
                     if stat.S_ISLNK(os.fstat(entry).st_mode)
                     else judge.find_write_fault(path, entry)
                 )
-            finally:
-                os.close(entry)
     return found
 
 

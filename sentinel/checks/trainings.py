@@ -3,7 +3,7 @@ checked and reported separately."""
 
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from math import inf
 from typing import Any
 
@@ -75,17 +75,15 @@ def look_at_each(
     current = dict.fromkeys([*theirs, *before.running])
     first = [subject for subject in before.late if subject in current]
     owners = {subject: jobs[0].user for subject, jobs in theirs.items()}
-    waiting = Counter(owners.values())
-    for subject in take_turns(dict.fromkeys([*first, *current]), lambda s: owners.get(s, "")):
-        owner = owners.get(subject, "")
-        waiting[owner] -= 1
-        share = 2 if any(count > 0 for who, count in waiting.items() if who != owner) else 1
+    order = dict.fromkeys([*first, *current])
+    for subject, share in _share_time(order, owners):
         memory = before.trainings.get(subject, {})
         left = deadline - time.monotonic()
         looked[subject] = ctx.now.wall
         if left < MIN_LOOK_S:
             looked[subject] = before.looked.get(subject, ctx.now.wall)
             unseen_s = (ctx.now.wall - looked[subject]) / SECOND
+            owner = owners.get(subject, "")
             reports[subject] = _unseen_report(subject, owner, unseen_s, memory, of)
             runs.setdefault(subject, before.running.get(subject, []))
             late.append(subject)
@@ -100,6 +98,16 @@ def look_at_each(
         memory=None if ctx.one_shot else after,
         again=max(1.0, again - time.monotonic()) if again < inf else None,
     )
+
+
+def _share_time(subjects: Iterable[str], owners: Mapping[str, str]) -> Iterator[tuple[str, int]]:
+    """Each training in its turn, and by what the remaining time is divided for it."""
+    waiting = Counter(owners.values())
+    for subject in take_turns(subjects, lambda s: owners.get(s, "")):
+        owner = owners.get(subject, "")
+        waiting[owner] -= 1
+        others_wait = any(count > 0 for who, count in waiting.items() if who != owner)
+        yield subject, 2 if others_wait else 1
 
 
 def _join_reports(reports: Sequence[Report], nothing: Finding, of: str) -> Report:

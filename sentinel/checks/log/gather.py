@@ -1,8 +1,9 @@
 """Finds the log of a job, its files and their new text, and what the text means."""
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -164,13 +165,9 @@ def _read_new_events(
                 reading, path, look, text, files, now.whose, source.reader
             )
             patterns = add_number_pattern(patterns, reading)
-        told = (text, patterns, path, paths.get(path, ""), carriers)
-        found = source.reader.scan_text(*told)
-        if any(event.what == "trouble" for event in found):
-            with suppress(CannotTell):  # then the error is told without what was new beside it
-                earlier = _read_earlier(path, look, place, after[path], text, files, now.whose)
-                found = source.reader.scan_text(*told, earlier) if earlier else found
-        events += found
+        scan = partial(source.reader.scan_text, text, patterns, path, paths.get(path, ""), carriers)
+        before = partial(_read_earlier, path, look, place, after[path], text, files, now.whose)
+        events += _scan_text(scan, before)
         texts[path] = text
     return replace(
         now,
@@ -181,6 +178,19 @@ def _read_new_events(
         cut_lines=cut_lines,
         wished=_search_wish(now, texts, seen, source),
     )
+
+
+def _scan_text(
+    scan: Callable[..., list[LogEvent]], read_earlier: Callable[[], str]
+) -> list[LogEvent]:
+    """The events of a text. If there is trouble, it is scanned with the text before it, so that is
+    known what was new."""
+    found = scan()
+    if any(event.what == "trouble" for event in found):
+        with suppress(CannotTell):  # then the error is told without what was new beside it
+            earlier = read_earlier()
+            return scan(earlier) if earlier else found
+    return found
 
 
 def _read_earlier(

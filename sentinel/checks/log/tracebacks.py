@@ -102,11 +102,11 @@ def find_traceback_end(text: str, position: int) -> TracebackEnd | None:
     other ranks may stand in between. They have other marks at their beginning. If an exception of
     another process is shown first (Ray), the process's own frames follow it, and they count.
     """
-    begin = text.rfind("\n", 0, position) + 1
     at = text.find("\n", position) + 1
     if escaped := _find_escaped_end(text, position, at - 1 if at else len(text)):
         return escaped
-    before = _BOX_PATTERN.sub(r"\1", text[max(begin, position - 200) : position])
+    begin = max(text.rfind("\n", 0, position) + 1, position - 200)
+    before = _BOX_PATTERN.sub(r"\1", text[begin:position])
     mark = _find_line_mark(before, text[at : at + 200])
     indent = "" if mark else before[: len(before) - len(before.lstrip())]
     found: TracebackEnd | None = None

@@ -166,17 +166,12 @@ class NetworkCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True)
             if is_ignored_part(self.ignore, node, link.name):
                 continue
             there.add(link.name)
-            before = past.links.get(link.name, LinkPast())
-            custom = usual.get(link.name)
-            if link.name.startswith("nvlink/"):
-                custom = custom if custom and custom.up else siblings
-                # An earlier version stored NVLinks without counters as up.
-                before = before if before.counters or before.down else replace(before, up=False)
+            before, custom = _find_comparison(link.name, past.links, usual, siblings)
             problems, note, kept = judge_link(
                 link, before, custom, now, boot, self.settle, self.flaps
             )
             past.links[link.name] = kept
-            problems += [(status, text) for _, status, text in said.pop(link.name, ())]
+            problems += [said.pop(link.name)] if link.name in said else []
             up += link.up and kept.up
             if problems:
                 yield _make_link_finding(node, link.name, problems)
@@ -184,9 +179,9 @@ class NetworkCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True)
                 notes.append(f"{link.name} {note}")
         if _is_fully_read(probe):
             yield from self._judge_missing_links(node, there, past, now, told)
-        for card, words in said.items():
+        for card, problem in said.items():
             if not is_ignored_part(self.ignore, node, card):
-                yield _make_link_finding(node, card, [(status, text) for _, status, text in words])
+                yield _make_link_finding(node, card, [problem])
         if (surplus := len(seen) - MAX_LINKS) > 0:
             notes.insert(0, f"{surplus} links beyond the {MAX_LINKS} of a node not looked at")
         whole = _is_fully_read(probe) and surplus <= 0
@@ -210,6 +205,22 @@ class NetworkCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True)
                 del past.links[name]
             if problem:
                 yield _make_link_finding(node, name, [problem])
+
+
+def _find_comparison(
+    name: str,
+    past: Mapping[str, LinkPast],
+    usual: Mapping[str, NetworkLink],
+    siblings: NetworkLink | None,
+) -> tuple[LinkPast, NetworkLink | None]:
+    """What a link is compared with: what it was, and what is usual: of an NVLink on other nodes, or
+    else on its own."""
+    before, custom = past.get(name, LinkPast()), usual.get(name)
+    if not name.startswith("nvlink/"):
+        return before, custom
+    if not (before.counters or before.down):
+        before = replace(before, up=False)  # an earlier version stored these as up
+    return before, custom if custom and custom.up else siblings
 
 
 def list_links(probe: NodeProbe) -> list[NetworkLink]:
@@ -261,7 +272,7 @@ def _make_port_link(port: Port) -> NetworkLink:
 
 def _collect_driver_errors(
     probe: NodeProbe, past: NodeLinksPast, now: float
-) -> dict[str, list[tuple[float, Status, str]]]:
+) -> dict[str, LinkProblem]:
     """Errors that drivers logged, by the PCIe link of the card: the worst of the last HOLD_S
     seconds. A first look goes back no further than that."""
     if isinstance(probe.kernel, KernelLog):
@@ -274,7 +285,7 @@ def _collect_driver_errors(
                 past.said[name] = now, status, text
         past.cursor = probe.kernel.cursor
     past.said = {n: s for n, s in past.said.items() if now - s[0] < HOLD_S}
-    return {name: [said] for name, said in past.said.items()}
+    return {name: (status, text) for name, (_, status, text) in past.said.items()}
 
 
 def _name_pcie_link(probe: NodeProbe, address: str) -> str:
