@@ -379,7 +379,7 @@ class BatchBuilder:
         parts = (
             describe_hold(self._find_hold(alert), self._plan.zone),
             f"acknowledged by {ack.author_text}" if ack else "",
-            "it comes and goes: its end is not told until it has settled" if alert.flapping else "",
+            _describe_flapping(alert),
             f"assigned to {whose}" if whose else "",
             f"{comment.who}: {comment.text}" if comment else "",
             self._incident_story(alert),
@@ -410,6 +410,16 @@ class BatchBuilder:
 
 def _is_held_for(alert: Alert, *kinds: HeldKind) -> bool:
     return alert.on_hold is not None and alert.on_hold.kind in kinds
+
+
+def _describe_flapping(alert: Alert) -> str:
+    if not alert.flapping:
+        return ""
+    if alert.deaths:
+        return (
+            "it dies again and again: the next death is told, and that it runs once it has for long"
+        )
+    return "it comes and goes: its end is not told until it has settled"
 
 
 def _mark_news(alert: Alert, now: Instant) -> Alert:

@@ -24,6 +24,7 @@ from sentinel.channels.message import MailAddresses, build_mail, mail_parts, par
 from sentinel.channels.sendmail import hand_to_program
 from sentinel.channels.settings import check_timeout
 from sentinel.channels.template import MailTemplates, MessageWords, check_templates, fill_templates
+from sentinel.core.command_places import tell_owner_place
 from sentinel.core.errors import ChannelError, Invalid
 from sentinel.core.model import Notification, Receipt
 from sentinel.core.settings import FilePath, Secret, is_this_machine
@@ -113,7 +114,7 @@ class Email(Channel, frozen=True, kw_only=True, forbid_unknown_fields=True):
         owner = await run_in_thread(owners.find_owner, user)
         if owner.address is None:
             return Receipt(f"no mail: {owner.none}")
-        receipt = await self._send_mail(notifications, (owner.address,))
+        receipt = await self._send_mail(_address_owner(notifications), (owner.address,))
         return replace(receipt, text=f"{receipt.text}; {owner.note}") if owner.note else receipt
 
     async def _send_mail(
@@ -158,6 +159,8 @@ class Email(Channel, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     def preview(self, notifications: Sequence[Notification]) -> list[tuple[str, str]]:
         """The named parts of the mail, as they would be sent."""
+        if self.personal:
+            notifications = _address_owner(notifications)
         own = fill_templates(self.templates, notifications)
         trouble = [("trouble", own.trouble)] if own.trouble else []
         return [*mail_parts(notifications, own), *trouble]
@@ -233,6 +236,14 @@ class Email(Channel, frozen=True, kw_only=True, forbid_unknown_fields=True):
             ehlo=self.ehlo,
             sender_domain=parse_address(self.from_, "from").domain,
         )
+
+
+def _address_owner(notifications: Sequence[Notification]) -> list[Notification]:
+    """The same for the user whom they are about: commands of sentinel are run by who runs it."""
+    return [
+        replace(n, setup_place=tell_owner_place(n.setup_place, n.labels.get(OWNER_LABEL, "")))
+        for n in notifications
+    ]
 
 
 def _join_receipts(receipts: Sequence[Receipt]) -> Receipt:

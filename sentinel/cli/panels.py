@@ -66,14 +66,15 @@ def render_watcher(f: Facts, zone: tzinfo | None = None) -> Text:
     """Who runs the checks now. If passes do, the times of the last one and the next."""
     if f.leader:
         return Text(f.leader, style="dim")
-    last = f.last_pass_at
-    before = "no pass yet" if last is None else f"last pass {format_clock(last, zone)}"
-    if not f.pass_every:
+    last, every = f.last_pass_at, f.pass_every
+    clock = format_clock(last or 0.0, zone, every or 60.0)
+    before = "no pass yet" if last is None else f"last pass {clock}"
+    if not every:
         return Text(f"nothing runs sentinel now; {before}", style="bold yellow")
-    following = get_next_pass(last, f.at, f.pass_every)
-    late = last is None or f.at - last > 2 * f.pass_every + PASS_LATE_S
+    following = format_clock(get_next_pass(last, f.at, every), zone, every)
+    late = last is None or f.at - last > 2 * every + PASS_LATE_S
     return Text(
-        f"{before}, next {format_clock(following, zone)} ({describe_pace(f.pass_every)})",
+        f"{before}, next {following} ({describe_pace(every)})",
         style="bold yellow" if late else "dim",
     )
 

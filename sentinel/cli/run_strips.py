@@ -27,16 +27,16 @@ STRIP_MARKS: dict[StripClass, tuple[str, str]] = {
 
 
 def render_run_strips(runs: Sequence[RunFact], now: float) -> list[Text]:
-    """A line for each run: its last day and its last week."""
-    return [_render_run(run, now) for run in runs]
-
-
-def render_strip_legend() -> Text:
-    """What the characters mean."""
-    legend = Text(style="dim")
-    for kind, (mark, _) in STRIP_MARKS.items():
-        legend.append(f"{mark} {'not known' if kind == 'blind' else kind}  ")
-    return legend
+    """A line for each run: its last day and its last week. Then what the characters in them mean."""
+    lines = [_render_run(run, now) for run in runs]
+    drawn = {mark for line in lines for mark in line.plain[NAME_COLUMNS:]}
+    words = [
+        f"{mark} {'not known' if kind == 'blind' else kind}"
+        for kind, (mark, _) in STRIP_MARKS.items()
+        if mark in drawn
+    ]
+    legend = [Text(f"{'  '.join(words)}  (a mark: 1h, 6h)", style="dim")] if words else []
+    return [*lines, *legend]
 
 
 def _render_run(run: RunFact, now: float) -> Text:

@@ -11,7 +11,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from sentinel.cli import panels
-from sentinel.cli.run_strips import render_run_strips, render_strip_legend
+from sentinel.cli.run_strips import render_run_strips
 from sentinel.status import folding
 from sentinel.status.folding import AlertFold
 from sentinel.status.types import AlertFact, Facts
@@ -168,7 +168,6 @@ def _render_other_tab(tab: str, first: int, f: Facts, zone: tzinfo) -> Renderabl
         "checks": lambda: panels.render_checks(f.checks[_clamp_index(first, f.checks) :], f, zone),
         "jobs": lambda: Group(
             *render_run_strips(f.runs[:MAX_RUN_ROWS], f.at),
-            *([render_strip_legend()] if f.runs else []),
             panels.render_jobs(f.trainings[_clamp_index(first, f.trainings) :], f),
         ),
         "files": lambda: panels.render_disks(f.disks[_clamp_index(first, f.disks) :], f.at),

@@ -10,6 +10,8 @@ SETUP_PLACE = "where sentinel was set up, as the user who set it up"
 """For the commands of sentinel that read its state, where a message does not know the host and the
 user."""
 
+_ASK_WATCHER, _ASK_ADMINISTRATOR = "ask whoever runs sentinel: ", "ask an administrator: "
+
 PlacedCommands = tuple[str, tuple[str, ...]]
 """Where and as whom (empty if that is not known), and the commands that are run so."""
 
@@ -45,9 +47,11 @@ def group_by_place(
 
     `host` is where the trouble was seen, `user` the owner of the job, `setup` where and as whom the
     commands of sentinel are run. What one command of a place needs root for, all of that place are
-    run as root: they stay in their order.
+    run as root: they stay in their order. If the owner alone reads it, such commands stand apart, and
+    whom to ask.
     """
-    groups: dict[tuple[str, str], tuple[list[str], list[str]]] = {}
+    owner_reads = _is_read_by(visible(user), setup)
+    groups: dict[tuple[str, str, bool], tuple[list[str], list[str]]] = {}
     own: list[str] = []
     for command in commands:
         words = _drop_environment(command.split())
@@ -55,14 +59,31 @@ def group_by_place(
             own.append(command)
             continue
         place, node, role = _find_place(words, visible(host), visible(user), setup)
-        roles, lines = groups.setdefault((place, node), ([], []))
-        roles.append(role)
+        asks = owner_reads and role == _AS_ROOT
+        roles, lines = groups.setdefault((place, node, asks), ([], []))
+        roles.append(_leave_out_root(role) if owner_reads else role)
         lines.append(command)
     placed = [
-        (_join_place(place, _strongest_role(roles)), tuple(lines))
-        for (place, _), (roles, lines) in groups.items()
+        (f"{_ASK_ADMINISTRATOR * asks}{_join_place(place, _strongest_role(roles))}", tuple(lines))
+        for (place, _, asks), (roles, lines) in groups.items()
     ]
     return (*placed, *([(setup, tuple(own))] if own else []))
+
+
+def tell_owner_place(setup: str, user: str) -> str:
+    """`setup` for a message that goes to the owner of the job alone, who may be nobody there."""
+    is_theirs = _is_read_by(visible(user), setup)
+    return setup if is_theirs else f"{_ASK_WATCHER}{setup or SETUP_PLACE}"
+
+
+def _is_read_by(user: str, setup: str) -> bool:
+    """Whether the ordinary user has set sentinel up, or a message goes to nobody else."""
+    theirs = setup.startswith(_ASK_WATCHER) or setup.endswith(f", as {user}")
+    return user not in ("", "root") and theirs
+
+
+def _leave_out_root(role: str) -> str:
+    return role.replace(", or as root", "").replace("as root, or ", "")
 
 
 def comment_places(groups: Iterable[PlacedCommands], mark: str = "") -> Iterator[str]:

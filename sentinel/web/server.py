@@ -16,9 +16,11 @@ from sentinel.alerting.signed_links import LINK_PATH, BadLink, LinkClaim, LinkSi
 from sentinel.alerting.silences import Ack, Orders, Silence
 from sentinel.core.digests import blake2b
 from sentinel.core.errors import SentinelError, StoreError
+from sentinel.core.guidance import name_config
 from sentinel.core.model import Alert
 from sentinel.core.ports import Clock
 from sentinel.core.text import visible
+from sentinel.homes import describe_setup_place
 from sentinel.web import link_pages
 from sentinel.web.clients import client_of
 from sentinel.web.compression import compress_response
@@ -63,12 +65,18 @@ class CannotListen(SentinelError):
 
 
 class WebServer:
-    """Serves until it is stopped. Without a signer it serves no links, only `/healthz`."""
+    """Serves until it is stopped. Without a signer it serves no links, only `/healthz`. `config`: the
+    file that commands of sentinel name by -c."""
 
     def __init__(
-        self, desk: OrderPort, clock: Clock, signer: LinkSigner | None, site: Site | None = None
+        self,
+        desk: OrderPort,
+        clock: Clock,
+        signer: LinkSigner | None,
+        site: Site | None = None,
+        config: str = "",
     ) -> None:
-        self._desk, self._clock, self._signer = desk, clock, signer
+        self._desk, self._clock, self._signer, self._config = desk, clock, signer, config
         self._rate, self._site = RequestRateLimiter(), site
         self._link_rate = RequestRateLimiter(LINK_BURST, LINK_REFILL_PER_S)
         self._door: LimitedSite | None = None
@@ -233,7 +241,9 @@ class WebServer:
             [alert], alert.id, word, who, now, _make_link_silence_id(claim)
         )
         await self._desk.order(silence)
-        text = f"For {link_pages.LINK_SILENCE_LENGTHS[word]}. End it sooner with: sentinel alerts unsilence {silence.id}"
+        end = name_config(f"sentinel alerts unsilence {silence.id}", self._config)
+        length, place = link_pages.LINK_SILENCE_LENGTHS[word], describe_setup_place()
+        text = f"For {length}. End it sooner ({place}) with: {end}"
         return _make_html_response(link_pages.render_order_result("Silenced", text, [alert]))
 
     def _verify_claim(self, request: web.Request) -> LinkClaim:

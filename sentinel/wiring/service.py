@@ -128,7 +128,8 @@ async def _start_web_server(
 
     key = web.secret.reveal().encode() if web.secret else b""
     signer = LinkSigner(web.url, key, float(web.links_last)) if key else None
-    server = WebServer(engine, clock, signer, build_site(engine, settings, clock))
+    site, config = build_site(engine, settings, clock), engine.world.plan.config
+    server = WebServer(engine, clock, signer, site, config)
     try:
         await server.start_server(*web.listen_address())
     except CannotListen as error:

@@ -52,6 +52,25 @@ def test_each_user_gets_their_own_and_nothing_of_others(smtp: SmtpServer) -> Non
     assert ["bob/train" in body for body in bodies] == [False, True]
 
 
+def test_an_owner_is_not_sent_to_a_place_that_is_an_administrators(smtp: SmtpServer) -> None:
+    """Who may not read the state of sentinel, nor be root, is told whom to ask. The healthy control is
+    who set it up: the same commands are theirs."""
+    drain = "scontrol update NodeName=n1 State=DRAIN"
+    theirs = {"labels": {"user": "ann"}, "acts": (drain,), "commands": ("tail /x",)}
+    for setup in ("on login1, as sentinel", "on login1, as ann"):
+        asyncio.run(channel(smtp).send([notification(setup_place=setup, **theirs)]))
+    parts = [mail.message.get_body(("plain",)) for mail in smtp.mails]
+    bodies = [part.get_content() for part in parts if part]
+    assert ["(ask whoever runs sentinel: on login1, as sentinel):" in one for one in bodies] == [
+        True,
+        False,
+    ]
+    for body in bodies:
+        assert "Act on it (ask an administrator: on a login node, as root):" in body
+        assert "Look closer (on a login node, as ann):" in body
+    assert channel(smtp).preview([notification(setup_place="on login1, as sentinel", **theirs)])
+
+
 def test_a_lookup_goes_before_the_domain(smtp: SmtpServer, tmp_path: Path) -> None:
     """Where it prints nothing, the domain holds."""
     argv = lookup(tmp_path, '[ "$1" = ann ] && echo "Ann Example <a.example@uni.example>"; true')

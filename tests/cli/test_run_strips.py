@@ -2,7 +2,7 @@
 
 from datetime import timezone
 
-from sentinel.cli.run_strips import STRIP_MARKS, render_run_strips, render_strip_legend
+from sentinel.cli.run_strips import STRIP_MARKS, render_run_strips
 from sentinel.cli.screen import render_to_lines
 from sentinel.cli.top_view import TAB_NAMES, TopView, render_body
 from sentinel.report.strip import STRIP_CLASSES
@@ -25,11 +25,19 @@ def test_a_day_and_a_week_in_characters() -> None:
     spans = ((7, 1.5, "steps"), (1.5, 1.0, "hung"), (0.75, 0.25, "down"), (0.25, 0, "slow"))
     strip = tuple(StripFact(now - a * DAY, now - b * DAY, kind) for a, b, kind in spans)  # type: ignore[arg-type]
     run = RunFact(run="a-training-of-a-long-name", strip=strip)
-    (line,) = (text.plain for text in render_run_strips([run], now))
+    line, legend = (text.plain for text in render_run_strips([run], now))
     day = " " * 6 + "x" * 12 + "▓" * 6
     assert line == f"{'a-training-of…':<14} 24h {day} 7d {'█' * 22}!! xx▓"
-    assert "! hung" in render_strip_legend().plain
+    assert legend == "█ steps  ▓ slow  ! hung  x down  (a mark: 1h, 6h)", (
+        "what is drawn, and no more"
+    )
     assert render_run_strips([], now) == []
+
+
+def test_a_strip_of_which_nothing_is_known_has_no_legend() -> None:
+    """An `x` in its name is no mark."""
+    lines = render_run_strips([RunFact(run="x", strip=())], 100 * DAY)
+    assert [text.plain.split() for text in lines] == [["x", "24h", "7d"]]
 
 
 def test_lines_fit_into_80_columns() -> None:
@@ -38,6 +46,6 @@ def test_lines_fit_into_80_columns() -> None:
     view = TopView(tab=TAB_NAMES.index("jobs"))
     lines = render_to_lines(render_body(view, facts, timezone.utc, 20), 80, colour=False)
     assert lines[0].startswith("run-xxxxxxxxx…")
-    told = [*render_run_strips(facts.runs, facts.at), render_strip_legend()]
+    told = render_run_strips(facts.runs, facts.at)
     assert max(len(text.plain) for text in told) <= 80
     assert lines[1].startswith("█ steps")

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from sentinel.cli.panels import render_watcher
 from sentinel.cli.status import print_status
 from sentinel.cli.time_line import explain_silence, render_time_line
 from sentinel.config.settings import Settings
@@ -120,6 +121,21 @@ def test_why_nothing_is_current_is_said_once(
     lines = show(facts, capsys, monkeypatch, 80)
     assert lines[1] == f"{old}; what follows is from then"
     assert "\n".join(lines).count(old) == 1
+
+
+@pytest.mark.parametrize(
+    ("every", "told"),
+    [
+        (30.0, "last pass 08:00:02 UTC, next 08:00:30 UTC (every 30s,"),
+        (60.0, "last pass 08:00 UTC, next 08:01 UTC (every 1m,"),
+    ],
+)
+def test_the_next_pass_is_never_told_as_the_last_one(every: float, told: str) -> None:
+    """Where passes come more often than each minute, seconds tell them apart."""
+    at = 8 * 3600.0
+    checks = (replace(check_fact("disks"), ran=at + 2),)
+    facts = replace(scene([]), leader="", at=at + 5, checks=checks, pass_every=every)
+    assert render_watcher(facts, timezone.utc).plain.startswith(told)
 
 
 STORY: dict[str, Any] = {

@@ -4,7 +4,12 @@ import json
 
 import pytest
 
-from sentinel.core.command_places import SETUP_PLACE, comment_places, group_by_place
+from sentinel.core.command_places import (
+    SETUP_PLACE,
+    comment_places,
+    group_by_place,
+    tell_owner_place,
+)
 from sentinel.core.guidance import name_config
 from tests.checks.test_golden import GOLDEN
 
@@ -96,6 +101,40 @@ def test_what_only_the_owner_may_do_is_offered_to_nobody_else() -> None:
     lines = ("tail /x/train.log | cat -v", "cd /x && sbatch train.sbatch")
     for commands in (lines, lines[::-1]):
         assert group_by_place(commands, "login1", "alice") == (("on login1, as alice", commands),)
+
+
+@pytest.mark.parametrize(
+    "setup", ["on login1, as alice", tell_owner_place("on login1, as ops", "alice")]
+)
+def test_an_owner_gets_what_an_owner_can_do_and_whom_to_ask(setup: str) -> None:
+    """Nothing is offered "as root" to who is not; what only root may do has a heading of its own, also
+    between others, and the commands of somebody else's sentinel say whose they are."""
+    commands = (
+        "tail /x",
+        "scontrol update nodename=n1 state=drain",
+        "ssh n1 ps",
+        "du /x",
+        "squeue",
+    )
+    on_node = ("on a login node, as yourself while a job of yours runs on n1", ("ssh n1 ps",))
+    drain = ("scontrol update nodename=n1 state=drain",)
+    groups = group_by_place((*commands, "sentinel nodes list"), "login1", "alice", setup)
+    assert groups == (
+        ("on login1, as alice", ("tail /x", "du /x", "squeue")),
+        ("ask an administrator: on login1, as root", drain),
+        on_node,
+        (setup, ("sentinel nodes list",)),
+    )
+    assert ("ask whoever runs sentinel" in setup) is (setup != "on login1, as alice")
+
+
+def test_root_and_who_is_not_the_owner_get_the_commands_of_root() -> None:
+    """The healthy control: an administrator's message, and root's own job."""
+    for user, setup in (("alice", "on login1, as ops"), ("root", "on login1, as root")):
+        groups = group_by_place(["journalctl -n 5", "df /x"], "n1", user, setup)
+        assert groups == (("on n1, as root", ("journalctl -n 5", "df /x")),)
+    assert tell_owner_place("on login1, as alice", "alice") == "on login1, as alice"
+    assert tell_owner_place("", "alice") == f"ask whoever runs sentinel: {SETUP_PLACE}"
 
 
 def test_the_commands_of_sentinel_are_last() -> None:

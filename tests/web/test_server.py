@@ -16,6 +16,7 @@ from sentinel.core.errors import StoreError
 from sentinel.core.model import ACK_ALL, Notification, Status
 from sentinel.engine.engine import Engine
 from sentinel.engine.tick import run_pass
+from sentinel.homes import describe_setup_place
 from sentinel.web.rate_limit import MAX_BURST_REQUESTS
 from sentinel.web.server import LINK_BURST, CannotListen, WebServer
 from tests.channels.samples import HOSTILE
@@ -66,7 +67,7 @@ def visit(story: Story, subject: str = "/scratch") -> Visit:
         scene.engine.set_link_signer(SIGNER)
         await scene.engine.run_check("disk")
         await scene.engine.deliver_due()
-        server = WebServer(scene.engine, scene.clock, SIGNER)
+        server = WebServer(scene.engine, scene.clock, SIGNER, config="/x/s.yaml")
         await server.start_server("127.0.0.1", 0)
         try:
             seen.append(Visit(scene, server, mail, book, disk))
@@ -195,7 +196,8 @@ def test_a_silence_is_for_the_time_chosen_and_one_a_link() -> None:
         [silence] = v.scene.store.read_orders().silences
         assert silence.ends - silence.starts == 4 * 3600 * 10**6
         assert silence.who == "a link sent to mail"
-        assert silence.id in page
+        assert f"sentinel alerts unsilence {silence.id} -c /x/s.yaml" in page
+        assert describe_setup_place() in page
         assert (silence.match.check, silence.match.subject) == ("disk", "/scratch")
 
     visit(story)

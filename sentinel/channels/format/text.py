@@ -194,7 +194,9 @@ def _status_word(n: Notification, headline: str = "") -> str:
     if is_ending(n):
         return f"RESOLVED ({short_word(n.reason)})"
     degree = n.status if n.status is Status.UNKNOWN else n.severity
-    extra = "" if n.reason == "firing" else f" ({_REASONS.get(n.reason) or short_word(n.reason)})"
+    # What has a word of its own and comes and goes has come again.
+    reason = "again" if n.reason == "flapping" and n.guidance.headline else n.reason
+    extra = "" if reason == "firing" else f" ({_REASONS.get(reason) or short_word(reason)})"
     return (short_word(headline) or degree.value.upper()) + extra
 
 

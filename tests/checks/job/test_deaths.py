@@ -17,6 +17,7 @@ from sentinel.alerting.processor import process_outcomes
 from sentinel.alerting.settings import Match
 from sentinel.alerting.silences import Ack, Orders, Silence
 from sentinel.alerting.state_machine import AlertPolicy
+from sentinel.channels.format.text import subject_line
 from sentinel.checks.job.memory import Memory, SubmitDelay, dump_memory
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.cluster import Job, JobPast, JobRun, Submission
@@ -326,7 +327,11 @@ def test_a_death_is_told_however_often_the_alert_has_come_and_gone() -> None:
     (words,) = [one for at, reason, one in night.messages if reason == "again" and at > told[-1][0]]
     assert words.startswith("dies at each start: 2 more (jobs 57, 58), each FAILED")
     notes = {one.reason: one.note for one in night.notifications}
-    assert notes["flapping"] == "it comes and goes: its end is not told until it has settled"
+    assert notes["flapping"] == (
+        "it dies again and again: the next death is told, and that it runs once it has for long"
+    )
+    (fourth,) = (one for one in night.notifications if one.reason == "flapping")
+    assert subject_line([fourth]).startswith("DIED (again) ")
     assert notes["firing"] == notes["resolved"] == ""
 
 
