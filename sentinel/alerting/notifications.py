@@ -13,6 +13,8 @@ from sentinel.core.deaths import find_first_end, find_noticed
 from sentinel.core.guidance import NO_GUIDANCE, name_config
 from sentinel.core.holds import Held, HeldKind
 from sentinel.core.model import Alert, LastNotified, Notification, Status, Transition
+from sentinel.core.text import visible
+from sentinel.core.values import age_text, duration_text
 
 
 class NotificationPlan(Struct, frozen=True, kw_only=True):
@@ -117,6 +119,16 @@ def _due_reason(
     if not (acked or alert.flapping) and get_elapsed_s(told.at, now) >= listener.repeat:
         return "repeat"
     return ""
+
+
+def describe_alert(alert: Alert, now: Instant) -> str:
+    """Its summary, in one line. How long a training has stood still is told as of now, as the age of its
+    alert is, and not as of the last look."""
+    summary, quiet = visible(alert.summary), alert.values.get("quiet_seconds")
+    age = get_elapsed_s(alert.shown_since, now)
+    if not isinstance(quiet, float) or abs(quiet + get_elapsed_s(alert.last, now) - age) > 2:
+        return summary
+    return summary.replace(f"for {duration_text(quiet)}", f"for {age_text(age)}", 1)
 
 
 def describe_hold(held: Held | None, zone: tzinfo) -> str:

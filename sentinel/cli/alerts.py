@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec import to_builtins
 
-from sentinel.alerting.notifications import describe_hold, format_iso
+from sentinel.alerting.notifications import describe_alert, describe_hold, format_iso
 from sentinel.alerting.silences import Ack, Silence
 from sentinel.cli import orders
 from sentinel.cli.common import add_action_parser
@@ -191,7 +191,7 @@ def _build_alert_row(alert: Alert, ack: Ack | None, state: OpenState) -> dict[st
         "state": "firing" if alert.firing else "pending",
         "since": format_iso(alert.shown_since, state.zone),
         "for_s": int(get_elapsed_s(alert.shown_since, state.now)),
-        "summary": visible(alert.summary),
+        "summary": describe_alert(alert, state.now),
         "details": visible_lines(alert.details),
         "guidance": {k: visible(v) for k, v in to_builtins(alert.guidance).items()},
         "commands": [visible(c) for c in alert.commands],

@@ -6,7 +6,7 @@ import re
 import shlex
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -39,8 +39,8 @@ LOG_TAIL_BYTES = 256 * 1024
 """How many bytes of a log are searched for the name of a checkpoint."""
 
 MIN_LINES, MAX_WAIT_S, YOUNG_S = 50, 30, 600
-"""A log with fewer lines is too young to say that none of its numbers advances: that of a job which
-started less than YOUNG_S ago is read again each second for so many seconds."""
+"""A log with fewer lines is too young to say that none of its numbers advances: those of jobs which
+started less than YOUNG_S ago are read again each second for so many seconds."""
 
 SHARED_FS_TYPES = frozenset({
     "afs", "beegfs", "ceph", "cifs", "fuse.beegfs", "fuse.ceph", "fuse.ceph-fuse", "fuse.glusterfs",
@@ -172,10 +172,16 @@ def _find_trainings(
     first = {j.name: j for j in reversed(by_size)}
     chosen = [j for j in by_size if first[j.name] is j]
     queued = {j.name for j in jobs if j.state == "PENDING"}
-    for job in chosen[:MAX_TRAININGS]:
-        yield _inspect_training(
-            snapshot, job, gpus.get(job.job_id, 0), job.name in queued, trouble, waiting
-        )
+    picked = chosen[:MAX_TRAININGS]
+    logs = {j.job_id: _read_job_log(snapshot, j, trouble) for j in picked}
+    fresh = {j.job_id for j in picked if (j.started or 0) > time.time() - YOUNG_S}
+    young = {log: text for number, (log, text) in logs.items() if log and number in fresh}
+    if waiting:
+        young = await_progress(young, lambda log: _read_log_tail(log, user), waiting)
+    for job in picked:
+        log, text = logs[job.job_id]
+        count, waits = gpus.get(job.job_id, 0), job.name in queued
+        yield _inspect_training(snapshot, job, count, waits, log, young.get(log, text))
     if left := [j.name for j in chosen[MAX_TRAININGS:]]:
         trouble.append(
             f"of {user}'s jobs only the largest are watched, not: {', '.join(left[:MAX_NAMES])}"
@@ -188,26 +194,24 @@ def _count_job_gpus(snapshot: SlurmSnapshot) -> dict[str, int]:
     return {}
 
 
+def _read_job_log(snapshot: SlurmSnapshot, job: Job, trouble: list[str]) -> tuple[str, str]:
+    """The path of its output, and the end of that."""
+    log = ""
+    try:
+        end = snapshot.job_end(job.job_id)
+        log = job_output_path(end.stdout, job) if end and end.stdout else ""
+        return log, _read_log_tail(log, job.user) if log else ""
+    except CannotTell as error:
+        trouble.append(f"the log of {job.name} cannot be read: {error}")
+        return log, ""
+
+
 def _inspect_training(
-    snapshot: SlurmSnapshot,
-    job: Job,
-    gpus: int,
-    waits: bool,
-    trouble: list[str],
-    waiting: Callable[[str], None] | None,
+    snapshot: SlurmSnapshot, job: Job, gpus: int, waits: bool, log: str, text: str
 ) -> RunningTraining:
     # the kind `log` may be missing in this installation
     from sentinel.checks.log.recognition import recognise_log
 
-    log, text = "", ""
-    try:
-        end = snapshot.job_end(job.job_id)
-        log = job_output_path(end.stdout, job) if end and end.stdout else ""
-        text = _read_log_tail(log, job.user) if log else ""
-        if log and waiting and (job.started or 0) > time.time() - YOUNG_S:
-            text = await_progress(text, lambda: _read_log_tail(log, job.user), log, waiting)
-    except CannotTell as error:
-        trouble.append(f"the log of {job.name} cannot be read: {error}")
     folders, known = (
         dict.fromkeys(_find_checkpoint_folders(text, _read_batch_script(snapshot, job))),
         recognise_log(text),
@@ -227,29 +231,37 @@ def _inspect_training(
 
 
 def await_progress(
-    text: str,
-    read: Callable[[], str],
-    log: str,
+    texts: Mapping[str, str],
+    read: Callable[[str], str],
     waiting: Callable[[str], None],
     pause: Callable[[float], None] = time.sleep,
-) -> str:
-    """The text of a log, read again each second until a number that advances is recognised, or it has
-    lines enough to say that there is none, or MAX_WAIT_S is over, or a person presses Ctrl-C."""
-    from sentinel.checks.log.recognition import recognise_log
-
+) -> dict[str, str]:
+    """The texts of logs by their paths. All of them are waited for at the same time: each is read again
+    each second until a number that advances is recognised, or it has lines enough to say that there is
+    none. The wait ends after MAX_WAIT_S, if one cannot be read, or if a person presses Ctrl-C."""
+    known = dict(texts)
     for second in range(MAX_WAIT_S):
-        if text.count("\n") >= MIN_LINES or recognise_log(text).number:
+        young = [log for log, text in known.items() if not _is_long_enough(text)]
+        if not young:
             break
         if not second:
             waiting(
-                f"waiting up to {MAX_WAIT_S}s for lines of {log} that show its progress (Ctrl-C goes on)"
+                f"waiting up to {MAX_WAIT_S}s for lines of {', '.join(young)} that show their progress"
+                " (Ctrl-C goes on)"
             )
         try:
             pause(1.0)
-            text = read()
-        except KeyboardInterrupt:
+            for log in young:
+                known[log] = read(log)
+        except (KeyboardInterrupt, CannotTell):
             break
-    return text
+    return known
+
+
+def _is_long_enough(text: str) -> bool:
+    from sentinel.checks.log.recognition import recognise_log
+
+    return text.count("\n") >= MIN_LINES or bool(recognise_log(text).number)
 
 
 def _read_log_tail(path: str, user: str) -> str:

@@ -11,7 +11,7 @@ from math import isfinite
 from msgspec.structs import astuple, replace
 
 from sentinel.alerting.incidents import rank_alert
-from sentinel.alerting.notifications import describe_hold
+from sentinel.alerting.notifications import describe_alert, describe_hold
 from sentinel.alerting.outbox import find_next_attempt
 from sentinel.alerting.silences import Silence, find_silence, window_silences
 from sentinel.core.actions import ActionRecord
@@ -123,7 +123,7 @@ def _build_alert(
         state="firing" if alert.firing else "pending",
         since=alert.shown_since.wall / SECOND,
         for_s=round(get_elapsed_s(alert.shown_since, m.now), 1),
-        summary=visible(alert.summary),
+        summary=describe_alert(alert, m.now),
         seen=alert.last.wall / SECOND,
         stale=freshness.explain_stale_look(check, alert.last, m) if check else "",
         details=visible_lines(alert.details),

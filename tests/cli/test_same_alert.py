@@ -5,6 +5,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from sentinel.alerting.notifications import NotificationPlan, make_notification
 from sentinel.alerting.state_machine import announce_again
@@ -70,6 +71,29 @@ def test_every_face_shows_the_same_id_and_age(
     since = f" (since {make_card(mail).clock})"
     line = subject_line([mail])
     assert line.endswith(since) or len(line + since) > SUBJECT_OF_ONE
+
+
+@pytest.mark.parametrize(
+    ("summary", "quiet", "told"),
+    [
+        ("no progress for 4m, still at 9", 240.4, "no progress for 5m, still at 9"),
+        ("no progress for 4m, still at 9", None, "no progress for 4m, still at 9"),
+        ("has not grown for 20m, in evaluation", 1200.0, "has not grown for 20m, in evaluation"),
+        ("FAILED after running for 4m", 240.0, "FAILED after running for 4m"),
+    ],
+)
+def test_a_hang_has_one_age_by_one_clock(summary: str, quiet: float | None, told: str) -> None:
+    """It was looked at a minute ago: its row does not tell two ages. The controls: a kind that has no
+    such age, a number that stands longer than its alert, and how long a job ran."""
+    values: dict[str, Any] = {} if quiet is None else {"quiet_seconds": quiet}
+    if "running" in summary:
+        values = {}
+    began, last = shift_instant(START, -300.0), shift_instant(START, -60.0)
+    one = replace(alert(2, "thing", summary=summary, values=values, began=began), last=last)
+    state: Any = SimpleNamespace(now=START, zone=timezone.utc)
+    facts = build_facts(read_status_inputs(store([one], 0), around({}), START))
+    assert (facts.alerts[0].summary, facts.alerts[0].for_s) == (told, 300)
+    assert alerts._build_alert_row(one, None, state)["summary"] == told
 
 
 @pytest.mark.parametrize("config", ["", "/etc/own.yaml"])
