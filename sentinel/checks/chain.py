@@ -154,7 +154,7 @@ def _broken_finding(
             if status is Status.CRITICAL
             else "The jobs of sentinel that are left go on; when they have ended, nothing is watched.",
             todo=f"As {owner}, run `{acts[-1].render()}`: the next job starts then. `squeue` below shows why it"
-            " is held."
+            " is held. If it stays held, run `sentinel cron ensure` below: it queues another job in its place."
             if acts and owner
             else f"An administrator holds it, and only one can release it (`{acts[-1].render()}`). Ask why it is"
             " held."

@@ -169,10 +169,10 @@ def silent_finding(node: str, answer: Unreached, subject: str = "") -> Finding:
         labels={"node": node},
         commands=(look("sinfo -N -l -n {}", node), look("sentinel nodes probe {}", node)),
         guidance=Guidance(
-            impact=f"{node} may be down with its jobs, or only not be reached from here; trouble there"
+            impact=f"{node} and its jobs may be down, or only the way from here to it is. Trouble there"
             " stays unnoticed until it answers.",
             todo="`sinfo` below shows what Slurm knows of the node; `sentinel nodes probe` asks it again."
-            " Administrators: where it does not answer either, look at its console.",
+            " Administrators: if it still does not answer, look at its console.",
             ask=f"look at {node}: {describe_unreached(answer)}",
         ),
     )

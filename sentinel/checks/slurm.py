@@ -171,8 +171,8 @@ def _look_at_controller(host: str) -> str:
     known = host != _UNKNOWN_PRIMARY
     there = host if known else "the host of slurmctld (`scontrol ping` names it)"
     return (
-        f"`systemctl status slurmctld`, as root on {there}, shows whether it runs, and its log"
-        " (SlurmctldLogFile in slurm.conf) why not. Mend that, then start it: `systemctl start slurmctld`."
+        f"`systemctl status slurmctld`, as root on {there}, shows whether it runs. If it does not, its log"
+        " (SlurmctldLogFile in slurm.conf) says why. Mend that, then start it: `systemctl start slurmctld`."
     )
 
 

@@ -48,10 +48,10 @@ _PASSED_WORDS = {
 _UNDRAIN_STEP = "Then undrain it (below: a preview; leave out --dry-run to undrain)."
 _REBOOT_FIRST = f"reboot the node. {_UNDRAIN_STEP}"
 _FIRST_STEPS = {
-    "blocked": "No signal ends these processes: they wait in the kernel for a disk, a file server, a"
-    " FUSE program of the node or a driver (in brackets, where it is known). As root, see whether that"
-    " answers. Once it does, end other processes that the details name (`kill -9 PID`). If it cannot be"
-    f" mended, {_REBOOT_FIRST}",
+    "blocked": "No signal ends these processes. They wait in the kernel for a disk, a file server, a FUSE"
+    " program or a driver; the brackets name it where it is known. As root, see whether it answers. Once"
+    " it does, end the other processes that the details name (`kill -9 PID`). If it cannot be mended,"
+    f" {_REBOOT_FIRST}",
     "steps": f"End these processes, as root on the node: `kill -9 PID`; if one stays, {_REBOOT_FIRST}",
     "gpu processes": f"End these processes, as root on the node (`kill PID`); a diagnostic ends by"
     f" itself. {_UNDRAIN_STEP}",

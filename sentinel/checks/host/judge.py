@@ -41,9 +41,9 @@ SMART_BITS: Mapping[int, tuple[Status, str]] = {
     0x01: (Status.WARNING, "its spare blocks run out"),
     0x02: (Status.WARNING, "it is too hot or too cold"),
     0x04: (Status.WARNING, "it is worn out or has errors, and is no longer reliable"),
-    0x08: (Status.CRITICAL, "it can only be read"),
+    0x08: (Status.CRITICAL, "it is read-only"),
     0x10: (Status.CRITICAL, "what backs up its memory has failed"),
-    0x20: (Status.WARNING, "its persistent memory region can only be read"),
+    0x20: (Status.WARNING, "its persistent memory region is read-only"),
 }
 """The critical warning of the SMART log (NVM Express Base Specification 2.0, figure 207)."""
 

@@ -38,7 +38,7 @@ def judge_held_memory(held: Mapping[str, int], is_idle: bool | None) -> Trouble 
         f"{gpu} {size_text(used)}" for gpu, used in list(held.items())[:MAX_NAMED_GPUS]
     )
     more = f" and {len(held) - MAX_NAMED_GPUS} more" if len(held) > MAX_NAMED_GPUS else ""
-    text = f"memory of GPUs is in use, and no process has it: {named}{more}"
+    text = f"memory of GPUs is in use, but the driver shows no process there: {named}{more}"
     if is_idle is None:
         return "gpus", Status.UNKNOWN, f"{text}; Slurm does not tell whether a job has the node"
     return "gpus", Status.WARNING, f"{text}; Slurm has no job there"

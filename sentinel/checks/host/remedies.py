@@ -41,28 +41,29 @@ _REMEDIES: Mapping[str, tuple[str, str, LookingCommand]] = {
     ),
     "gpus": (
         "The next job on the node finds less memory on these GPUs, and may fail for lack of it.",
-        "Administrators: end the processes of jobs that hold the devices (`fuser` below shows them;"
-        " nvidia-persistenced and nv-hostengine may stay). If there are none, drain the node, and reset"
+        "Administrators: `fuser` below shows which processes hold the devices. End those of jobs"
+        " (nvidia-persistenced and nv-hostengine may stay). If there are none, drain the node, and reset"
         " the GPU or reboot.",
         look("sudo fuser -v /dev/nvidia*; nvidia-smi --query-gpu=uuid,memory.used --format=csv"),
     ),
     "nv-hostengine": (
-        "Diagnostics and exporters that ask DCGM get no answer or hang.",
+        "It is the daemon of DCGM: diagnostics and exporters that ask it get no answer or hang.",
         "Administrators: restart it when no diagnostic runs (`systemctl restart nvidia-dcgm`).",
         look("systemctl status nvidia-dcgm | cat -v"),
     ),
     "dcgm-log": (
         "It fills the disk of the node (`df` below shows what is left); then Slurm's daemon and jobs there"
         " fail.",
-        "Administrators: see what the log repeats (`tail` below). If room is short, empty it at once (`truncate"
-        " -s 0`). Then let logrotate rotate it, and update DCGM or let it log less (`__DCGM_DBG_LVL=NONE`).",
+        "Administrators: see what the log repeats (`tail` below). If room is short, empty it at once"
+        " (`truncate -s 0 FILE`, with the file named above). Then let logrotate rotate it, and update DCGM or"
+        " let it log less (`__DCGM_DBG_LVL=NONE` in its environment).",
         look("df -h /var/log; tail -n 20 /var/log/nv-hostengine.log | cat -v"),
     ),
     "tasks": (
         "Most such processes cannot be killed. Then their job cannot end, and Slurm drains the node for it.",
         "Administrators: look at what they wait for: a file system or a driver that does not answer. If"
-        " it does not come back, `kill -9 PID` ends those that wait in a function called killable; for the"
-        " others drain and reboot the node.",
+        " it does not come back, `kill -9 PID` ends those that wait in a function with `killable` in its name."
+        " For the others drain and reboot the node.",
         look("ps -eLo pid,lwp,state,wchan:32,user,args | grep ' D ' | cat -v"),
     ),
     "raid": (

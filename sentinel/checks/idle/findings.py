@@ -132,7 +132,7 @@ def _suggest_commands(job: Job) -> tuple[LookingCommand, ...]:
 def _guide_owner(one: JobAtLook) -> Guidance:
     number = quote_command(one.job.job_id)
     return Guidance(
-        impact="Nothing is ended: the job keeps its GPUs, and nobody else can use them meanwhile.",
+        impact="The job keeps its GPUs, and nobody else can use them meanwhile. sentinel does not end it.",
         todo=f"If it waits on purpose, there is nothing to do. `sentinel stacks {number}` shows where its"
         f" processes stand. If it is not needed any more, its owner ends it: `scancel {number}`.",
     )

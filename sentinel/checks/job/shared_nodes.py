@@ -182,8 +182,8 @@ def list_shared_findings(runs: Sequence[EndedRun]) -> tuple[Finding, ...]:
             ),
             guidance=Guidance(
                 impact="If the node is at fault, it will interrupt more runs.",
-                todo="The first command below shows what is known of the node, the last tests it"
-                " while it is idle. Leave it out meanwhile: sbatch --exclude.",
+                todo=f"Submit jobs with `sbatch --exclude={name}`. `sentinel nodes list` below shows what is"
+                " known of the node; `sentinel nodes test` tests it while it is idle.",
                 ask=f"test node {name}: {found.shared} of the last {found.interrupted} interrupted"
                 " runs had it",
             ),

@@ -334,7 +334,7 @@ def _suggest_link_command(name: str) -> LookingCommand:
 
 
 def _guide_link(node: str, name: str, text: str, status: Status) -> Guidance:
-    slow = f"A job on {node} that uses it runs as slowly as this link, on all of its nodes."
+    slow = f"A job on {node} that uses this link is slow on all of its nodes."
     dead = f"A job on {node} that needs it hangs or fails as a whole; jobs that do not use {node} go on."
     return Guidance(
         impact=dead if status is Status.CRITICAL else slow,

@@ -120,13 +120,13 @@ def test_the_most_telling_item_is_named(items: list[ProofItem], begins: str) -> 
 
 def test_what_to_do_first() -> None:
     """About what failed; what is only unknown is asked again; what is clean is given back."""
-    assert finding(BAD, HANGS).guidance.todo.startswith("No signal ends these processes")
+    assert finding(BAD, HANGS).guidance.todo.startswith("No signal ends these processes.")
     assert finding(BAD).guidance.todo.startswith("End these processes")
     assert finding(SOON).guidance.todo.startswith("The details say what is not known.")
     broken, busy = replace(BAD, name="gpus"), replace(BAD, name="gpu processes")
     assert finding(broken, UNKNOWN).guidance.todo.startswith("The details name what failed (-).")
     assert finding(busy).guidance.todo.startswith("End these processes")
-    assert "end other processes that the details name" in finding(BAD, HANGS).guidance.todo
+    assert "end the other processes that the details name" in finding(BAD, HANGS).guidance.todo
     assert finding(GOOD).guidance.todo == "Undrain it: `sentinel nodes undrain n1`."
     assert finding(GOOD).guidance.ask.startswith("undrain n1: drained, clean by 1 proofs")
     asked = finding(BAD, HANGS).guidance.ask

@@ -40,7 +40,7 @@ def test_gpus_are_told_after_a_whole_window_and_not_before() -> None:
     assert finding.labels == {"job": "llm", "user": "alice", "partition": "prod", "node": "node-0"}
     assert finding.tell_once
     assert "Comment='sentinel: off'" in finding.details
-    assert finding.guidance.impact.startswith("Nothing is ended")
+    assert finding.guidance.impact.endswith("sentinel does not end it.")
 
 
 def test_the_check_asks_for_no_action() -> None:
