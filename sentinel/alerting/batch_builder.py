@@ -416,9 +416,7 @@ def _describe_flapping(alert: Alert) -> str:
     if not alert.flapping:
         return ""
     if alert.deaths:
-        return (
-            "it dies again and again: the next death is told, and that it runs once it has for long"
-        )
+        return "it dies again and again: each death is told, a recovery only once it lasts"
     return "it comes and goes: its end is not told until it has settled"
 
 

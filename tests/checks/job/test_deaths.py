@@ -328,7 +328,7 @@ def test_a_death_is_told_however_often_the_alert_has_come_and_gone() -> None:
     assert words.startswith("dies at each start: 2 more (jobs 57, 58), each FAILED")
     notes = {one.reason: one.note for one in night.notifications}
     assert notes["flapping"] == (
-        "it dies again and again: the next death is told, and that it runs once it has for long"
+        "it dies again and again: each death is told, a recovery only once it lasts"
     )
     (fourth,) = (one for one in night.notifications if one.reason == "flapping")
     assert subject_line([fourth]).startswith("DIED (again) ")
