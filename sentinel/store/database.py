@@ -14,6 +14,8 @@ _NO_VALUES: Values = {}
 
 _PARAMETER_PATTERN = lazy_pattern(r"(?<!:):([a-z]\w*)")
 """`:name`, but not the cast `::name`."""
+_TABLE_PATTERN = lazy_pattern(r"\b(FROM|JOIN|INTO|UPDATE|TABLE) (?!now\b|pg_|[a-z_]+\()(?=[a-z])")
+"""The place before the name of a table of the state."""
 
 
 KEY_NAMES = tuple(f"key{number}" for number in range(500))
@@ -43,10 +45,12 @@ class MissingRow(LookupError):
 
 
 class Connection:
-    """A connection of sqlite3 (`isolation_level=None`) or psycopg. Raises the driver's errors."""
+    """A connection of sqlite3 (`isolation_level=None`) or psycopg. Raises the driver's errors. `schema`:
+    that of the state's tables, in PostgreSQL."""
 
     def __init__(self, driver: Any, dialect: Dialect) -> None:
-        self.driver, self.dialect = driver, dialect
+        self.driver, self.dialect, self.schema = driver, dialect, ""
+        self._texts = dict[Statement, str]()
         # If the object is dropped without being closed, this closes its session on the server.
         finalize(self, _close_driver, driver).atexit = False
 
@@ -74,7 +78,7 @@ class Connection:
         """Run the statement once for each row. psycopg sends them without waiting for an answer in
         between."""
         if rows:
-            self.driver.cursor().executemany(getattr(statement, self.dialect), rows)
+            self.driver.cursor().executemany(self._find_text(statement), rows)
 
     def fetch_rows(
         self, statement: Statement, values: Values = _NO_VALUES
@@ -121,7 +125,17 @@ class Connection:
         self.driver.close()
 
     def _execute_statement(self, statement: Statement, values: Values) -> Any:
-        return self.driver.execute(getattr(statement, self.dialect), values)
+        return self.driver.execute(self._find_text(statement), values)
+
+    def _find_text(self, statement: Statement) -> str:
+        """The text of the statement, with the schema before the names of tables."""
+        if not self.schema:
+            return statement.sqlite if self.dialect == "sqlite" else statement.postgresql
+        if statement not in self._texts:
+            quoted = '"' + self.schema.replace('"', '""').replace("%", "%%") + '"'
+            text = _TABLE_PATTERN.sub(lambda found: f"{found[0]}{quoted}.", statement.postgresql)
+            self._texts[statement] = text
+        return self._texts[statement]
 
 
 def _close_driver(driver: Any) -> None:

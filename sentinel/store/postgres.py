@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from sentinel.core.clock import SECOND
 from sentinel.core.errors import Invalid, StoreBusy, StoreError, describe_missing_extra
+from sentinel.core.text import visible
 from sentinel.core.values import Duration
 from sentinel.store import statements
 from sentinel.store.database import Connection, Dialect
@@ -90,8 +91,15 @@ class PostgresBackend:
         connection = Connection(driver, "postgresql")
         try:
             with connection.begin_transaction():
+                schema, owner = connection.fetch_first(statements.FIND_SCHEMA) or ("public", None)
                 idle = f"{1000 * self._idle_limit_s:.0f}"
                 connection.run(statements.CONFIGURE_SESSION, {"idle": idle})
+            if owner:
+                raise StateUnavailable(
+                    f"{self.place}: its tables in schema {visible(schema)} belong to {visible(owner)}, who "
+                    "could change what is kept; give sentinel a schema of its own"
+                )
+            connection.schema = schema
         except BaseException:
             connection.close()
             raise

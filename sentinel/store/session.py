@@ -147,7 +147,7 @@ class DatabaseSession:
 def read_schema_version(connection: Connection) -> tuple[int, int]:
     """The version of the stored schema, and the oldest version that can go on with it; each is 0 if
     it is not stored."""
-    if connection.fetch_first(statements.HAS_SCHEMA) is None:
+    if connection.fetch_first(statements.HAS_SCHEMA, {"schema": connection.schema}) is None:
         return 0, 0
     version, *oldest = connection.fetch_first(statements.SCHEMA_VERSION) or (0,)
     return int(version), int(oldest[0]) if oldest else 0

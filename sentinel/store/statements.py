@@ -6,8 +6,8 @@ from sentinel.store.database import Statement
 
 HAS_SCHEMA = Statement(
     "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'schema_version'",
-    postgresql="SELECT 1 FROM pg_catalog.pg_class "
-    "WHERE relname = 'schema_version' AND pg_catalog.pg_table_is_visible(oid)",
+    postgresql="SELECT 1 FROM pg_class WHERE relname = 'schema_version' "
+    "AND relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = :schema)",
 )
 """to_regclass() would not do: after waiting for another's lock it may answer from its cache."""
 SCHEMA_VERSION = Statement("SELECT * FROM schema_version")
@@ -310,13 +310,34 @@ FORGET_EVENTS = Statement("DELETE FROM gpu_events WHERE at < :before")
 
 # Statements for a database server only
 
+FIND_SCHEMA = Statement(
+    "",
+    postgresql="SELECT nspname, (SELECT rolname FROM pg_catalog.pg_roles WHERE oid = relowner "
+    "AND NOT rolsuper AND NOT pg_catalog.pg_has_role(relowner, 'USAGE') "
+    "AND relowner NOT IN (nspowner, (SELECT datdba FROM pg_catalog.pg_database "
+    "WHERE datname = pg_catalog.current_database()))) "
+    "FROM pg_catalog.pg_namespace LEFT JOIN pg_catalog.pg_class "
+    "ON relnamespace = pg_namespace.oid AND relname = 'schema_version' "
+    "AND pg_catalog.pg_table_is_visible(pg_class.oid) "
+    "WHERE relname = 'schema_version' OR nspname = pg_catalog.current_schema() "
+    "ORDER BY relname LIMIT 1",
+)
+"""The schema of the state, and a role that owns its tables and has no right to."""
 CONFIGURE_SESSION = Statement(
     "",
-    postgresql="SELECT set_config('client_encoding', 'UTF8', false), "
-    "set_config('statement_timeout', '60s', false), set_config('lock_timeout', '20s', false), "
-    "set_config('idle_in_transaction_session_timeout', :idle, false)",
+    postgresql="SELECT pg_catalog.set_config('search_path', 'pg_catalog', false), "
+    "pg_catalog.set_config('client_encoding', 'UTF8', false), "
+    "pg_catalog.set_config('statement_timeout', '60s', false), "
+    "pg_catalog.set_config('lock_timeout', '20s', false), "
+    "pg_catalog.set_config('idle_in_transaction_session_timeout', :idle, false)",
 )
-"""`idle`: milliseconds."""
+"""`idle`: milliseconds. Of the search path only the server's own functions and operators are left: who may
+create some in the schema (everybody, by default before PostgreSQL 15) could have sentinel run theirs
+(CVE-2018-1058)."""
+SEARCH_SCHEMA = Statement(
+    "", postgresql="SELECT set_config('search_path', quote_ident(:schema), true)"
+)
+"""For the transaction that makes the tables."""
 SERVER_ENCODING = Statement("", postgresql="SHOW server_encoding")
 LOCK_SCHEMA = Statement("", postgresql="SELECT pg_advisory_xact_lock(:key)")
 LEASE_EXPIRES = Statement(
@@ -331,7 +352,7 @@ END_SESSIONS_OF_LATE_LEADER = Statement(
     "pg_stat_activity JOIN pg_locks USING (pid) "
     "WHERE expires <= (extract(epoch FROM now) * 1000000)::bigint "
     "AND xact_start < now - make_interval(secs => :idle) "
-    "AND datname = current_database() AND relation = 'leader'::regclass "
+    "AND datname = current_database() AND relation = leader.tableoid "
     "AND mode <> 'AccessShareLock' AND wait_event_type IS DISTINCT FROM 'Lock' "
     "AND usename = current_user AND pid <> pg_backend_pid()",
 )

@@ -20,7 +20,7 @@ from sentinel.core.run_ledger import LedgerRow
 from sentinel.store import migrations
 from sentinel.store.audit_log import SqlAuditLog
 from sentinel.store.backend import Backend
-from sentinel.store.database import Connection
+from sentinel.store.database import Connection, Statement
 from sentinel.store.gpu_ledger import SqlGpuLedger
 from sentinel.store.migrations import (
     NEWEST_SCHEMA_VERSION,
@@ -223,11 +223,9 @@ def test_a_change_keeps_what_was_there(earlier: Backend, following: Path) -> Non
     """The new version is noted with it."""
     upgrade(earlier, following)
     with closing(earlier.open_connection()) as connection, connection.begin_transaction():
-        assert connection.driver.execute("SELECT version FROM schema_version").fetchall() == [
-            (NEWEST_SCHEMA_VERSION + 1,)
-        ]
-        (count,) = connection.driver.execute("SELECT count(*) FROM twice").fetchone()
-        assert count == 2
+        version = connection.fetch_value(Statement("SELECT version FROM schema_version"))
+        assert version == NEWEST_SCHEMA_VERSION + 1
+        assert connection.fetch_value(Statement("SELECT count(*) FROM twice")) == 2
 
 
 def test_a_full_disk_in_the_middle_of_a_change_loses_nothing(disk: Disk, following: Path) -> None:

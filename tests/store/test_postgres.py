@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from threading import Event, Thread
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import psycopg
 import pytest
@@ -165,6 +165,75 @@ def test_two_schemas_of_one_database_are_two_states(postgres_url: str, server: "
     assert there.read_outbox() == []
     here.close()
     there.close()
+
+
+def _make_roles(url: str) -> None:
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("DROP ROLE IF EXISTS watch, mallory; CREATE ROLE watch LOGIN")
+        connection.execute("CREATE ROLE mallory LOGIN")
+        # so it is by default before PostgreSQL 15
+        connection.execute("GRANT CREATE, USAGE ON SCHEMA public TO PUBLIC")
+
+
+def _url_of(role: str, url: str) -> str:
+    return f"postgresql://{role}@/{url.partition('@/')[2]}"
+
+
+HERS = """
+CREATE FUNCTION hers({left}, {right}) RETURNS {result} LANGUAGE plpgsql AS $$ BEGIN
+  IF current_user = 'watch' THEN GRANT ALL ON ALL TABLES IN SCHEMA public TO mallory; END IF;
+  RETURN $1::{plain} OPERATOR(pg_catalog.{name}) $2::{plain};
+END $$;
+CREATE OPERATOR {name} (LEFTARG = {left}, RIGHTARG = {right}, FUNCTION = hers);
+"""
+OPERATORS = (
+    {"name": "=", "left": "varchar", "right": "varchar", "result": "boolean", "plain": "text"},
+    {"name": "*", "left": "numeric", "right": "integer", "result": "numeric", "plain": "numeric"},
+    {"name": "=", "left": "oid", "right": "regclass", "result": "boolean", "plain": "oid"},
+)
+
+
+@pytest.mark.parametrize("hers", OPERATORS, ids=lambda one: f"{one['left']}{one['name']}")
+def test_no_operator_of_another_role_runs_as_sentinel(
+    postgres_url: str, hers: dict[str, str]
+) -> None:
+    """https://wiki.postgresql.org/wiki/A_Guide_to_CVE-2018-1058: an operator whose types fit better than
+    those of the server's own is taken, in whatever schema of the search path it lies."""
+    _make_roles(postgres_url)
+    store = SqlStore(PostgresBackend(_url_of("watch", postgres_url)))
+    store.take_lead("test", at())
+    mallory = _url_of("mallory", postgres_url)
+    with psycopg.connect(mallory, autocommit=True) as connection:
+        connection.execute(cast("LiteralString", HERS.format(**hers)))
+        known = Batch(
+            at=at(), alerts=(alert(),), outbox=(outgoing("kept"),), memory={"x": {"a": 1}}
+        )
+        store.commit(known)
+        store.close()
+        store.take_lead("again", at(1))  # a session that begins when her operator is there
+        assert store.read_memory("x") == {"a": 1}
+        assert (store.read_alerts(), summaries(store.read_outbox())) == ([alert()], ["kept"])
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            connection.execute("SELECT body FROM alerts")
+    store.close()
+
+
+@pytest.mark.parametrize(("owner", "serves"), [("mallory", False), ("postgres", True)])
+def test_tables_of_another_role_are_no_state(postgres_url: str, owner: str, serves: bool) -> None:
+    """Who came first owns them, and may have triggers run as sentinel. A superuser may do all anyway."""
+    _make_roles(postgres_url)
+    other = SqlStore(PostgresBackend(_url_of(owner, postgres_url)))
+    other.take_lead("test", at())
+    other.close()
+    with psycopg.connect(postgres_url) as connection:
+        connection.execute("GRANT ALL ON ALL TABLES IN SCHEMA public TO PUBLIC")
+    store = SqlStore(PostgresBackend(_url_of("watch", postgres_url)))
+    if serves:
+        assert store.take_lead("test", at()) == 2
+    else:
+        with pytest.raises(StateUnavailable, match="tables in schema public belong to mallory"):
+            store.take_lead("test", at())
+    store.close()
 
 
 def test_nobody_leads_without_a_server() -> None:

@@ -93,6 +93,8 @@ BOUND: dict[str, str | tuple[str, str]] = {
     "libpq before 16 cannot demand": (PROOF, "an_old_libpq_is_told"),
     "Then `config check`, `doctor`": (PROOF, "an_old_libpq_is_told"),
     "`pip install 'slurm-sentinel[postgres]'` brings": ADVICE,
+    "Other roles of the server": (POSTGRES, "no_operator_of_another_role_runs_as_sentinel"),
+    "`REVOKE CONNECT ON DATABASE": ADVICE,
     "| `authentication method requirement": (PROOF, "a_refusal_costs_the_state_alone"),
     "| `the server sent more than 256 MiB": (
         "store/test_false_postgres.py",

@@ -191,7 +191,8 @@ def test_no_text_becomes_part_of_a_statement(recorded: Backend) -> None:
         place.prune(at(500 * DAY_S))
         place.close()
     begin = {"BEGIN", "BEGIN IMMEDIATE"} if backend.dialect == "sqlite" else set()
-    assert TEXTS - begin <= {getattr(s, backend.dialect) for s in STATEMENTS.values()}
+    texts = {text.replace('"public".', "") for text in TEXTS}
+    assert texts - begin <= {getattr(s, backend.dialect) for s in STATEMENTS.values()}
     assert len(TEXTS) > 60
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from sentinel.core.lazy_pattern import lazy_pattern
 from sentinel.store.database import Connection, Dialect
-from sentinel.store.statements import FORGET_SCHEMA_VERSION, NOTE_SCHEMA_VERSION
+from sentinel.store.statements import FORGET_SCHEMA_VERSION, NOTE_SCHEMA_VERSION, SEARCH_SCHEMA
 
 NEWEST_SCHEMA_VERSION = 8
 """The number of the highest file."""
@@ -30,6 +30,8 @@ def migrate_schema(
 ) -> None:
     """Bring a state of version `stored` (0: empty) to `version`, within the caller's transaction.
     Raises OSError if a file of this package cannot be read."""
+    if connection.schema:
+        connection.run(SEARCH_SCHEMA, {"schema": connection.schema})
     for number in range(max(stored + 1, OLDEST_SCHEMA_VERSION), version + 1):
         connection.run_script(list(_read_statements(folder, number, connection.dialect)))
     connection.run(FORGET_SCHEMA_VERSION)
