@@ -17,6 +17,7 @@ from sentinel.core.model import Alert, Batch, CheckRun, Status
 from sentinel.core.stored_memory import decode_memory
 from sentinel.store.audit_log import SqlAuditLog
 from sentinel.store.backend import Backend
+from sentinel.store.database import Statement
 from sentinel.store.errors import StateDamaged
 from sentinel.store.opening import open_store
 from sentinel.store.postgres import PostgresBackend
@@ -58,7 +59,7 @@ def execute(backend: Backend, statement: str) -> list[Any]:
         closing(backend.open_connection()) as connection,
         connection.begin_transaction(writing=True),
     ):
-        cursor = connection.driver.execute(statement)
+        cursor = connection._execute_statement(Statement(statement), {})
         return list(cursor.fetchall()) if cursor.description else []
 
 
