@@ -7,6 +7,9 @@ from msgspec import Struct
 
 from sentinel.core.model import Alert, Finding, Key, Report, Status
 
+MAX_NAMED_WELL = 2
+"""So many good findings are named in the line about a run."""
+
 
 class RunOutcome(Struct, frozen=True, kw_only=True):
     """The result of one run of a check.
@@ -55,22 +58,24 @@ class RunOutcome(Struct, frozen=True, kw_only=True):
         if worst is self.itself:
             return worst.summary
         if worst.status is Status.OK and len(found) > 1:
-            text = self._count_well(len(found))
+            text = self._describe_well(found)
         else:
-            named = worst.subject not in ("", self.check)
-            text = f"{worst.subject}: {worst.summary}" if named else worst.summary
+            text = self._name_finding(worst)
         said = worst.status is Status.UNKNOWN and self._unseen_count() == 1
         return "; ".join(filter(None, [text, "" if said else self.unseen_summary]))
 
-    def _count_well(self, findings: int) -> str:
+    def _describe_well(self, found: Sequence[Finding]) -> str:
         """For example `8 nodes, all ok`. It counts the things that were looked at, not the
-        findings."""
+        findings: where nobody counts them, a few say themselves what they are."""
         coverage = self.report.coverage if self.report else None
-        return (
-            f"{coverage.seen} {coverage.of}, all ok"
-            if coverage and coverage.seen > 1
-            else f"all {findings} ok"
-        )
+        if coverage and coverage.seen > 1:
+            return f"{coverage.seen} {coverage.of}, all ok"
+        if len(found) <= MAX_NAMED_WELL:
+            return "; ".join(map(self._name_finding, found))
+        return f"{len(found)} findings, all ok"
+
+    def _name_finding(self, one: Finding) -> str:
+        return one.summary if one.subject in ("", self.check) else f"{one.subject}: {one.summary}"
 
     def _unseen_count(self) -> int:
         return len(self.report.coverage.unseen) if self.report else 0

@@ -348,7 +348,12 @@ def _write_config(path: str, text: str, done: Iterable[str]) -> None:
         raise CannotWrite(f"{visible(path)} cannot be written: {error.strerror}") from error
     for line in done:
         print(f"{visible(path)}: {visible(line)}")
-    print("The next pass reads the file anew; a service does with: systemctl reload sentinel")
+    print(
+        "The next pass reads the file anew. A service does with `systemctl reload sentinel`, and a"
+    )
+    print(
+        "`sentinel run` of your own with `kill -HUP` and its process id, which `sentinel status` tells."
+    )
 
 
 class CannotWrite(SentinelError):

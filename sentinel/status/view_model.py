@@ -216,7 +216,9 @@ def _build_disks(m: StatusInputs) -> Iterator[DiskFact]:
 def _build_jobs(m: StatusInputs) -> Iterator[JobFact]:
     for check, stale, look, f in _list_panel_findings(m, "jobs"):
         quiet = None if stale else get_number(f.values, "quiet_seconds")
+        limit = get_number(f.values, "limit_seconds")
         paces = () if stale else m.paces.get((check.name, f.subject, "progress"), ())
+        hangs = None not in (quiet, limit) and (quiet or 0.0) >= (limit or 0.0)
         yield JobFact(
             check=visible(check.name),
             elsewhere=visible(check.common.cluster),
@@ -230,9 +232,9 @@ def _build_jobs(m: StatusInputs) -> Iterator[JobFact]:
             running=get_number(f.values, "running"),
             queued=get_number(f.values, "queued"),
             progress=_get_progress(f.values),
-            rate=metrics.compute_pace(paces),
+            rate=0.0 if hangs else metrics.compute_pace(paces),
             quiet_s=None if quiet is None else quiet + get_elapsed_s(look.at, m.now),
-            limit_s=get_number(f.values, "limit_seconds"),
+            limit_s=limit,
             phase=visible(str(f.values.get("phase") or "")),
             user=visible(f.labels.get("user", "")),
             nodes=visible(str(f.values.get("nodes") or "")),

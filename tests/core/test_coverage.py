@@ -64,6 +64,20 @@ def test_none_of_some_is_unknown_and_some_of_some_says_so(
     assert concluded(coverage).itself.summary == words
 
 
+@pytest.mark.parametrize(
+    ("coverage", "count", "words"),
+    [
+        (saw(*NAMES), 3, "8 nodes, all ok"),
+        (covered("chains", ["c"]), 2, "s0: ok!; s1: ok!"),
+        (covered("chains", ["c"]), 3, "3 findings, all ok"),
+        (covered("chains", ["c"]), 1, "s0: ok!"),
+    ],
+)
+def test_a_number_of_good_ones_says_of_what(coverage: Coverage, count: int, words: str) -> None:
+    """`all 2 ok` beside three jobs in the queue let people look for the third."""
+    assert concluded(coverage, *[finding(f"s{n}") for n in range(count)]).headline == words
+
+
 def test_a_report_without_coverage_does_not_exist() -> None:
     """The class demands it, for kinds of others too."""
     with pytest.raises(TypeError, match="coverage"):

@@ -32,7 +32,7 @@ from sentinel.testing import ALL_SEEN, START
 from sentinel.web.grid import CELL, choose_grid_columns, draw_node_grid, find_cell_index
 from sentinel.web.views import _build_overview_context
 from tests.actions.test_announcements import record
-from tests.web.scenery import KINDS, alert, around, disk, nodes, scene, store
+from tests.web.scenery import KINDS, alert, around, disk, nodes, progress, scene, store
 
 
 def test_alerts_stand_in_the_order_in_which_they_matter() -> None:
@@ -221,6 +221,21 @@ def test_between_the_passes_of_a_chain_nothing_is_stale(after: float, stale: str
     check = next(c for c in f.checks if c.name == "progress")
     assert check.stale == stale
     assert check.next == (START.wall / 1e6 // 600 + 1 + (after > 600)) * 600
+
+
+@pytest.mark.parametrize(("quiet", "hangs"), [(1190.0, False), (1200.0, True), (None, False)])
+def test_who_stands_still_for_longer_than_the_limit_makes_no_steps(
+    quiet: float | None, hangs: bool
+) -> None:
+    """Where looks are far apart, the last minutes still hold steps: a row of a hang tells no pace."""
+    state = store([])
+    seen = progress()
+    found = replace(seen, values={**seen.values, "quiet_seconds": quiet})
+    look = to_builtins(CheckLook(at=START, findings=(found,)))
+    state.commit(Batch(at=START, memory={last_seen.make_check_key("progress"): look}))
+    f = build_facts(read_status_inputs(state, around(), START))
+    [one] = [j for j in f.jobs if j.check == "progress"]
+    assert one.rate == 0 if hangs else one.rate
 
 
 def test_nothing_is_called_calm_before_it_was_looked_at() -> None:
