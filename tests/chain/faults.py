@@ -19,7 +19,7 @@ from sentinel.chain.folder import ChainFolder
 from sentinel.chain.journal import JournalEntry, sum_journal
 from sentinel.chain.model import Chain
 from tests.lab.cluster import Lab
-from tests.lab.needs import SLURM_BIN
+from tests.lab.needs import SLURM_BIN, SYSTEM_PATH
 
 SBATCH = """\
 #!/bin/sh
@@ -65,7 +65,7 @@ class World:
         (self.home / "sentinel.yaml").write_text(CONFIG.format(home=self.home))
         self.env = {
             "HOME": str(home),
-            "PATH": f"{folder}:/usr/bin:/bin:/usr/sbin:/sbin",
+            "PATH": f"{folder}:{SYSTEM_PATH}",
             "PYTHONUNBUFFERED": "1",
         }
         self.place = ChainFolder(str(self.home / "state/chain"))

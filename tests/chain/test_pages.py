@@ -32,7 +32,7 @@ def home(folder: Path, env: Mapping[str, str]) -> dict[str, str]:
     program.parent.mkdir()
     program.write_text(f'#!/bin/sh\nexec {sys.executable} -m sentinel "$@"\n')
     program.chmod(0o755)
-    path = f"{program.parent}:/usr/local/sbin:/usr/sbin:/usr/bin:/bin"
+    path = f"{program.parent}:{needs.SYSTEM_PATH}"
     return {**env, "HOME": str(folder), "PATH": path, "XDG_STATE_HOME": str(folder / "state")}
 
 
