@@ -25,7 +25,7 @@ from sentinel.user_files.identity import (
     UserIdentity,
     acting_as,
     changer_of,
-    find_user,
+    find_uid,
 )
 
 REMOVAL_LIMIT_S = 90.0
@@ -127,7 +127,7 @@ def find_root_owner(path: str) -> UserIdentity | None:
         return None
     # Load the module before this process changes its user: the new user may not be able to read it.
     codecs.lookup("ascii")
-    return None if changer in (None, EVERYBODY) else find_user(str(changer))
+    return None if changer is None or changer == EVERYBODY else find_uid(changer)
 
 
 def run_mode(

@@ -6,6 +6,7 @@ import argparse
 import os
 import re
 import shlex
+import stat
 import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -146,10 +147,12 @@ def _describe_taken(comment: str, *, in_script: bool) -> str:
 
 def _read_script(path: str | None) -> tuple[bytes, str]:
     """The script's beginning, and why it cannot be read. Both are empty if sbatch reads it elsewhere.
-    That it is missing is for sbatch to report."""
+    That it is missing is for sbatch to report. A pipe is left to sbatch, which could not read it again."""
     if path is None:
         return b"", ""
     try:
+        if stat.S_ISFIFO(os.stat(path).st_mode):
+            return b"", f"{visible(path)}: it is a pipe, which is read once"
         with open(path, "rb") as file:
             return file.read(MAX_SCRIPT_BYTES), ""
     except FileNotFoundError:

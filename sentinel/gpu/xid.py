@@ -387,7 +387,9 @@ def _xid(found: re.Match[str], number: int) -> Event:
         mig=found[2] or "",
         pid=int(pid[1]) if pid is not None and known else None,
         process="" if name == "<unknown>" else _plain(name),
-        fatal=_fatal(text),
+        fatal=None
+        if known
+        else _fatal(text),  # the name of a program may hold a comma and this word
         line=number,
     )
 

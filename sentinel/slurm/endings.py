@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from _thread import allocate_lock
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TypeVar
 
@@ -15,6 +16,7 @@ from sentinel.core.cluster import Job, JobEnd, JobRun
 from sentinel.core.errors import CannotTell
 from sentinel.core.long_lines import decode_lines
 from sentinel.core.ports import Clock
+from sentinel.core.turns import interleave
 from sentinel.core.values import duration_text
 from sentinel.slurm import control, ends
 from sentinel.slurm.answer import CachedAnswer, FailurePause
@@ -75,7 +77,9 @@ class JobEndings:
         self._known: dict[str, JobEnd] = {}
         self._names: dict[str, str] = {}
         self._pause, self._books = FailurePause(), FailurePause()
-        self._turn = 0  # counts pieces; the next one is asked first in the next pass
+        self._turns = Counter[
+            str
+        ]()  # questions by option: the next piece comes first in the next pass
 
     def find_end(self, job_id: str) -> JobEnd | None:
         """How the job ended, or that it is still there (with a live state); None if nothing
@@ -182,16 +186,21 @@ class JobEndings:
         self._books.raise_while_paused(now)
         named = {name for name in names if is_askable_name(name)}
         window = (*_window_options(since), *(whose or ("-a",)))
-        pieces: list[Piece] = [("--jobs", some, ()) for some in split_arguments(job_ids)]
-        pieces += [("--name", some, window) for some in split_arguments(named)]
-        first = self._turn % max(1, len(pieces))
-        pieces = [*pieces[first:], *pieces[:first]]
+        by_id = self._list_pieces("--jobs", job_ids, ())
+        by_name = self._list_pieces("--name", named, window)
+        pieces = interleave([*by_id, *by_name], lambda piece: piece[0])
         if failed_within:
             when = (*_window_options(failed_within), *(whose or ("-a",)))
             pieces.insert(2, ("--state", (ends.FAILED_STATES,), when))
         booked = self._ask_pieces(pieces, now)
         runs = self._add_step_codes(tuple(dict.fromkeys(booked.runs)))
         return replace(booked, runs=tuple(self._name_canceller(run) for run in runs))
+
+    def _list_pieces(self, option: str, words: Iterable[str], more: tuple[str, ...]) -> list[Piece]:
+        """The questions about these words, first the one whose turn it is."""
+        found = [(option, some, more) for some in split_arguments(words)]
+        first = self._turns[option] % max(1, len(found))
+        return [*found[first:], *found[:first]]
 
     def _ask_pieces(self, pieces: Sequence[Piece], now: Instant) -> BookedRuns:
         """Ask one piece after the other. A piece that fails leaves out only its own jobs. If
@@ -204,7 +213,7 @@ class JobEndings:
             if hangs or late or number >= MOST_PIECES:
                 left_out.update(words)
                 continue
-            self._turn += option != "--state"
+            self._turns[option] += 1
             try:
                 runs += self._ask_sacct(f"{option}={','.join(words)}", *more)
                 answered = True

@@ -58,10 +58,8 @@ counted() {
 }
 
 of_user() {
-    case $user in
-    '' | *[!0-9]*) uid=$(id -u -- "$user" 2>/dev/null) ;;
-    *) uid=$user ;;
-    esac
+    # A name may be digits, too.
+    uid=$(id -u -- "$user" 2>/dev/null) || case $user in *[!0-9]*) ;; *) uid=$user ;; esac
     while read -r pid rest && [ -n "$pid" ]; do
         if [ -z "$uid" ] || grep -q -s "^Uid:$tab$uid$tab" "/proc/$pid/status"; then
             echo "$pid $rest"

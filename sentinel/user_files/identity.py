@@ -19,6 +19,7 @@ import stat
 import sys
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from typing import NamedTuple
 
 NOBODY_UID = 65534
@@ -74,29 +75,30 @@ class FileRights(NamedTuple):
         return self.identity.name if self.identity else ""
 
 
-_known: dict[str, UserIdentity] = {}
-
-
+@cache
 def find_user(user: str) -> UserIdentity:
     """The user of that name, or of that uid if it is a number. Raises OpenDenied for an unknown
     name.
 
     A uid without a name has no groups: Slurm prints the number if a host does not know the user."""
-    if user not in _known:
-        _known[user] = _find_user(user)
-    return _known[user]
-
-
-def _find_user(user: str) -> UserIdentity:
     try:
-        row = pwd.getpwnam(user)
+        return _make_identity(pwd.getpwnam(user))
     except (KeyError, ValueError):
         if not (user.isascii() and user.isdigit() and int(user) <= _MAX_UID):
             raise OpenDenied(f"this host knows no user {user!r}") from None
-        try:
-            row = pwd.getpwuid(int(user))
-        except KeyError:
-            return UserIdentity(user, int(user), NOBODY_UID, ())
+        return find_uid(int(user))
+
+
+@cache
+def find_uid(uid: int) -> UserIdentity:
+    """The user of that number, whoever has a name of the same digits."""
+    try:
+        return _make_identity(pwd.getpwuid(uid))
+    except KeyError:
+        return UserIdentity(str(uid), uid, NOBODY_UID, ())
+
+
+def _make_identity(row: pwd.struct_passwd) -> UserIdentity:
     groups = os.getgrouplist(row.pw_name, row.pw_gid)
     return UserIdentity(row.pw_name, row.pw_uid, row.pw_gid, tuple(groups))
 
@@ -133,7 +135,7 @@ def _literal_path_rights(request: RightsRequest, path: str) -> FileRights:
     if me:
         return FileRights(None, user.uid if user and user.uid != me else None)
     if user is None or user.uid == 0:
-        user = find_user(str(NOBODY_UID if changer == EVERYBODY else changer))
+        user = find_uid(NOBODY_UID if changer == EVERYBODY else changer)
     return FileRights(user, None)
 
 

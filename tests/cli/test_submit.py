@@ -137,6 +137,14 @@ def test_a_script_that_cannot_be_read_is_said(desk: Desk) -> None:
     assert "cannot read" not in desk.say("missing.sh").stderr
 
 
+def test_a_pipe_is_left_to_sbatch(desk: Desk) -> None:
+    """`<(make-script)`: who reads it takes it away, and one that nobody writes into never ends."""
+    os.mkfifo(desk.folder / "pipe")
+    done = desk.say("pipe")
+    assert "NOT watched: cannot read pipe: it is a pipe, which is read once" in done.stderr
+    assert (done.returncode, done.stdout) == (7, "pipe\n")
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [

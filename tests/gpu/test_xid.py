@@ -212,6 +212,21 @@ def test_a_newline_in_the_name_of_the_process_ends_the_line() -> None:
     assert (event.code, event.process, event.text) == (31, "a", "")
 
 
+@pytest.mark.parametrize(
+    ("said", "fatal"),
+    [
+        ("pid=7, name=a, Nonfatal, Ch 00000008", None),
+        ("pid=7, name=a, Fatal, Ch 00000008", None),
+        ("pid='<unknown>', name=<unknown>, Fatal", True),
+        ("RLW_REMAP Nonfatal XC0 i0 Link 00", False),
+    ],
+)
+def test_no_program_says_by_its_name_how_bad_an_xid_is(said: str, fatal: bool | None) -> None:
+    """A name may hold a comma, and seems to end there. Of a link's errors the driver names no process."""
+    event = one(f"NVRM: Xid ({GPU}): 149, {said}")
+    assert (event.code, event.fatal) == (149, fatal)
+
+
 def test_a_gpu_lost_in_three_lines_is_one_event() -> None:
     """As older drivers tell it, without any Xid."""
     lines = [

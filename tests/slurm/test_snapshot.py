@@ -677,6 +677,16 @@ def test_of_very_many_names_some_are_asked_now_and_the_rest_in_the_next_pass(wor
     assert set().union(*_asked_names(world)) == names
 
 
+def test_very_many_names_of_one_user_keep_no_id_from_being_asked(world: World) -> None:
+    """5,000 names of a kilobyte are 77 questions: the ids of others' jobs were asked one pass in ten. All
+    names have their turn, too."""
+    slurm = _watched(world)
+    names = {f"{number:04}{'n' * 996}" for number in range(5_000)}
+    asked = [slurm.past({"15", "16"}, names, 60) for _ in range(11)]
+    assert [past.was_asked("15") for past in asked] == [True] * 11
+    assert set().union(*_asked_names(world)) == names
+
+
 def test_a_question_that_fails_leaves_out_only_its_own_jobs(world: World) -> None:
     """The others are answered, and accounting is asked again at once."""
     slurm = _watched(world)

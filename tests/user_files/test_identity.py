@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from sentinel.clean.program import find_root_owner
 from sentinel.core.errors import CannotTell
 from sentinel.user_files import identity, program
 from sentinel.user_files.files import UserFiles
@@ -50,6 +51,31 @@ def in_child(uid: int, work: Callable[[], object]) -> object:
     os.waitpid(pid, 0)
     with open(out, "rb") as file:
         return json.loads(file.read())
+
+
+def test_whoever_has_a_number_as_a_name_is_not_who_has_that_number(
+    monkeypatch: pytest.MonkeyPatch, as_root: None
+) -> None:
+    """useradd(8) allows no such name, a directory service may. Who may change a path is known by number."""
+    named = pwd.struct_passwd((str(MALLORY), "x", ALICE, ALICE, "", "/", "/bin/sh"))
+    asked = pwd.getpwnam
+    monkeypatch.setattr(
+        pwd, "getpwnam", lambda name: named if name == str(MALLORY) else asked(name)
+    )
+    find_user.cache_clear()
+    try:
+        assert find_user(str(MALLORY)).uid == ALICE
+        with shared_folder() as folder:
+            path = folder_of(MALLORY, folder / "hers") / "log"
+            file_of(MALLORY, path)
+            rights = decide_rights(RightsRequest("", literal=True, owned=False), str(path))
+            assert rights.identity is not None
+            assert rights.identity.uid == MALLORY
+            found = find_root_owner(str(path.parent))
+            assert found is not None
+            assert found.uid == MALLORY
+    finally:
+        find_user.cache_clear()
 
 
 def text_read(path: Path, **request: object) -> str:

@@ -6,12 +6,9 @@
 LC_ALL=C
 export LC_ALL
 
-# The user's number; empty where the node does not know the name.
+# The user's number; empty where the node does not know the name. A name may be digits, too.
 number_of() {
-  case $1 in
-  '' | *[!0-9]*) id -u -- "$1" 2>/dev/null ;;
-  *) echo "$1" ;;
-  esac
+  id -u -- "$1" 2>/dev/null || case $1 in *[!0-9]*) ;; *) echo "$1" ;; esac
 }
 
 # Tasks by their cgroup: beside them stand slurmstepd (step_N/slurm), and in step_extern a sleep and
