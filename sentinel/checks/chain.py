@@ -187,7 +187,7 @@ def _slots_status(
         blind = duration_text(gap.last - gap.first + chain.every)
         begin, end = format_clock(gap.first), format_clock(gap.last + chain.every)
         return (
-            f"nothing was watched for {blind} ({begin} to {end}): no link came to its end",
+            f"nothing was watched for {blind} ({begin} to {end}): no pass came to its end",
             Status.WARNING,
         )
     return f"passes: {found.ran} of {found.slots} ran", Status.OK

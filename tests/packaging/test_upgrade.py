@@ -101,6 +101,8 @@ def test_a_new_version_proves_itself(site: Site, wheels: dict[str, Path]) -> Non
     """Helper programs of it are not started by the old one; it is taken under a supervisor only."""
     with Running(site, INVOCATION_ID="1") as supervised, Running(site) as alone:
         assert supervised.first == "own |"
+        # Who installs the same version again is not told that nothing is new.
+        assert f"other files of sentinel {__version__} are installed" in alone.first
         site.install(wheels["new"])
         helpers, _, proof = supervised.look().partition(" |")
         assert helpers.startswith(
@@ -108,6 +110,10 @@ def test_a_new_version_proves_itself(site: Site, wheels: dict[str, Path]) -> Non
         )
         assert proof == ""
         assert "| restart sentinel: " in alone.look()
+        assert (
+            f"sentinel {NEXT} is installed, and this service still runs {__version__}, because "
+            in (alone.look())
+        )
         assert "no supervisor starts it again" in alone.look()
 
 
