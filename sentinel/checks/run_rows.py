@@ -2,7 +2,7 @@
 
 from contextlib import suppress
 
-from sentinel.core.clock import SECOND, Instant
+from sentinel.core.clock import SECOND, Instant, get_elapsed_s
 from sentinel.core.cluster import Job
 from sentinel.core.errors import CannotTell
 from sentinel.core.ports import Context
@@ -15,6 +15,13 @@ WRITE_SPACING_US = 300 * SECOND
 def is_write_due(before: Instant | None, now: Instant) -> bool:
     """Whether rows that only grow are written in this pass."""
     return before is None or before.wall // WRITE_SPACING_US != now.wall // WRITE_SPACING_US
+
+
+def get_steady_wall(first: Instant, now: Instant) -> int:
+    """The time (µs UTC) as if the wall clock had not jumped since `first`, for a clock that jumps ahead
+    and back would claim time that never was. A small difference is none."""
+    steady = first.wall + int(get_elapsed_s(first, now) * SECOND)
+    return steady if abs(now.wall - steady) > WRITE_SPACING_US else now.wall
 
 
 def find_held_gpus(ctx: Context, job: Job) -> int | None:
@@ -30,14 +37,14 @@ def find_held_gpus(ctx: Context, job: Job) -> int | None:
     return None
 
 
-def make_held_row(run: str, job: Job, gpus: int | None, now: Instant) -> LedgerRow:
-    """The row of a job that runs: what it has held until now."""
-    started = job.started or now.wall // SECOND
+def make_held_row(run: str, job: Job, gpus: int | None, now: int) -> LedgerRow:
+    """The row of a job that runs: what it has held until now (µs UTC)."""
+    started = job.started or now // SECOND
     return LedgerRow(
         run=run,
         kind="held",
         began=started * SECOND,
-        ended=max(now.wall, started * SECOND),
+        ended=max(now, started * SECOND),
         job=job.job_id,
         attempt=started,
         gpus=gpus or 0,

@@ -43,7 +43,8 @@ EndCause = Literal["", "completed", "time_limit", InterruptionCause]
 
 
 class LedgerRow(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """One span of one run. Times are µs UTC. A later row with the same key replaces it."""
+    """One span of one run. Times are µs UTC. A row with the same key replaces it if it
+    `supersedes` it."""
 
     run: str  # The name of the training.
     kind: LedgerKind
@@ -62,6 +63,17 @@ class LedgerRow(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False)
     noticed: int | None = None  # When sentinel called it hung.
     acted: int | None = None  # When somebody, or sentinel, did something about it.
     cluster: str = ""  # The name of the cluster. The pipeline sets it.
+
+    @property
+    def is_end(self) -> bool:
+        """Whether it says how a job ended."""
+        return self.kind == "held" and self.cause != ""
+
+    def supersedes(self, before: "LedgerRow") -> bool:
+        """Whether it replaces an earlier row with its key. A row that an older pass writes once more,
+        as from a journal, changes nothing. The end of a job counts whatever was written before: the
+        clock may have been ahead then."""
+        return self.is_end or self.ended >= before.ended
 
     @property
     def unique_parts(self) -> tuple[str, ...]:

@@ -274,7 +274,7 @@ class MemoryStore(Store):
 
         for row in batch.ledger:
             before = state.ledger.pop(row.unique_parts, row)
-            state.ledger[row.unique_parts] = max(row, before, key=lambda one: one.ended)
+            state.ledger[row.unique_parts] = row if row.supersedes(before) else before
         for name in list(state.ledger)[:-MAX_RECENT_ROWS]:
             del state.ledger[name]
 

@@ -184,6 +184,7 @@ def encode_ledger_row(row: LedgerRow) -> Row:
         "key": digest_parts(*row.unique_parts),
         "ended": row.ended,
         "body": encode_stored(row),
+        "is_end": int(row.is_end),
     }
 
 

@@ -52,9 +52,9 @@ PUT_MEMORY = Statement(
 PUT_LEDGER_ROW = Statement(
     "INSERT INTO run_ledger (key, ended, body) VALUES (:key, :ended, :body) "
     "ON CONFLICT (key) DO UPDATE SET ended = excluded.ended, body = excluded.body "
-    "WHERE run_ledger.ended <= excluded.ended"
+    "WHERE :is_end = 1 OR run_ledger.ended <= excluded.ended"
 )
-"""A row that an older pass writes once more, as from a journal, changes nothing."""
+"""As LedgerRow.supersedes() says."""
 LEDGER_ROWS = Statement("SELECT body FROM run_ledger WHERE ended >= :since ORDER BY ended, key")
 FORGET_LEDGER_ROWS = Statement("DELETE FROM run_ledger WHERE ended < :before")
 

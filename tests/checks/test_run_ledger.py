@@ -95,8 +95,9 @@ class Site:
         if report.memory is not None:
             self.memory[name] = msgspec.json.decode(msgspec.json.encode(report.memory))
         for row in report.ledger:
-            before = self.rows.pop(row.unique_parts, row)
-            self.rows[row.unique_parts] = max(row, before, key=lambda one: one.ended)
+            if row.supersedes(self.rows.get(row.unique_parts, row)):
+                self.rows.pop(row.unique_parts, None)
+                self.rows[row.unique_parts] = row
 
     def train(self, began: int, ended: int, step: int, pace: int = 10) -> int:
         """Steps, a line a minute."""
@@ -204,6 +205,30 @@ def test_a_night_without_sentinel_is_unknown(tmp_path: Path) -> None:
     site.save(1190, 120)
     wait(site, 121, 123)
     assert site.minutes() == pytest.approx({"useful": 59, "unknown": 61}, abs=2)
+
+
+@pytest.mark.parametrize(
+    ("hours", "until"),
+    [(0, 65), (24, 65), (-2, 65), (1, 1000), (-1, 1000)],
+    ids=["healthy", "a day ahead", "two hours behind", "ahead for good", "behind for good"],
+)
+def test_a_clock_that_jumps_costs_nothing(hours: int, until: int, tmp_path: Path) -> None:
+    """For five minutes or for good. Looks go on, so nothing was blind, and what the job held is what
+    Slurm says."""
+    site = Site(tmp_path)
+    site.jobs = [running("10", 0)]
+    for minute in range(120):
+        site.clock.jump(3600 * {60: hours, until: -hours}.get(minute, 0))
+        site.train(minute, minute, 10 * minute)
+        if minute in (30, 90):
+            site.save(10 * minute, minute)
+    site.jobs, site.ends = [], {"10": end_job("10", "FAILED", 0, 120)}
+    wait(site, 120, 180)
+    assert "blind" not in {row.kind for row in site.rows.values()}
+    told = site.account()
+    assert (told.held, [one.cause for one in told.interruptions]) == (120 * 60 * 8e6, ["software"])
+    assert site.minutes().get("unknown", 0) <= 1
+    assert site.minutes()["useful"] == pytest.approx(90, abs=2)
 
 
 def end_job(number: str, state: str, started: float, ended: float, **more: Any) -> JobEnd:

@@ -436,6 +436,17 @@ class StoreContract(OrderContract):
         store.commit(Batch(at=at(), ledger=(replace(held, began=3, ended=4, cause="gpu"),)))
         assert [r.cause for r in store.read_ledger(0)] == ["gpu"]
 
+    def test_how_a_job_ended_is_kept_though_its_row_had_a_later_time(self, store: Store) -> None:
+        """The clock was ahead when that row was written."""
+        held = LedgerRow(
+            run="r", kind="held", began=1, ended=at(9000).wall, job="7", attempt=5, gpus=8
+        )
+        end = replace(held, ended=at(60).wall, cause="completed")
+        shorter = replace(held, ended=at(30).wall)
+        for one in (held, shorter, end, shorter):
+            store.commit(Batch(at=at(), ledger=(one,)))
+        assert store.read_ledger(0) == [end]
+
     def test_the_ledger_of_runs_is_kept_for_two_years(self, store: Store) -> None:
         """Then the rows that have ended are forgotten."""
         rows = [

@@ -11,7 +11,12 @@ from sentinel.checks.job.done import last_run
 from sentinel.checks.job.ends import is_completed
 from sentinel.checks.job.memory import GoneJob, Memory, SeenJob
 from sentinel.checks.job.succession import list_maintenances
-from sentinel.checks.run_rows import WRITE_SPACING_US, find_held_gpus, is_write_due
+from sentinel.checks.run_rows import (
+    WRITE_SPACING_US,
+    find_held_gpus,
+    get_steady_wall,
+    is_write_due,
+)
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.cluster import Job
 from sentinel.core.errors import CannotTell
@@ -63,7 +68,7 @@ def list_ledger_rows(ctx: Context, run: str, before: Memory, after: Memory) -> l
         if is_new:
             rows += _list_queue_rows(run, seen)
         if is_new or due:
-            rows.append(_make_held_row(run, seen, now.wall))
+            rows.append(_make_held_row(run, seen, get_steady_wall(seen.first, now)))
     rows += _list_requeued(run, before, after)
     known = {(g.seen.job_id, g.seen.started): g for g in before.gone}
     for gone in after.gone:
@@ -125,7 +130,8 @@ def _list_ended(run: str, gone: GoneJob, before: Memory) -> Iterator[LedgerRow]:
     if seen.gpus is None and gone.how is not None:
         seen = replace(seen, gpus=gone.how.gpus)
     was_running = any(s.job_id == seen.job_id and holds_nodes(s) for s in before.seen)
-    last = before.looked.wall if before.looked and was_running else 0
+    looked = before.looked if was_running else None
+    last = get_steady_wall(seen.first, looked) if looked else 0
     ended = max(last, (gone.end.ended or 0) * SECOND if gone.end else 0)
     if not ended:
         return

@@ -19,7 +19,12 @@ from sentinel.checks.log.run_tracker import (
     track_look,
 )
 from sentinel.checks.log.topics import TopicAnswer
-from sentinel.checks.run_rows import find_held_gpus, is_write_due, make_held_row
+from sentinel.checks.run_rows import (
+    find_held_gpus,
+    get_steady_wall,
+    is_write_due,
+    make_held_row,
+)
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.ports import Context
 from sentinel.core.run_ledger import LedgerRow
@@ -82,7 +87,8 @@ class _TrackingPass:
 
     def follow_job(self, one: WatchedLog) -> None:
         """Follow one job that runs."""
-        job, key, now = one.sight.job, make_job_key(one.sight.job), self._ctx.now
+        job, key = one.sight.job, make_job_key(one.sight.job)
+        now = get_steady_wall(one.seen.first, self._ctx.now)
         if job is None or job.started is None or state_phase(job.state) is Phase.STARTING:
             return  # Slurm sets the start anew when the nodes are ready
         before = self._before.jobs.get(key)
@@ -96,12 +102,12 @@ class _TrackingPass:
         if not one.sight.error:
             spacing = max(one.seen.spacing, self._ctx.every or 0.0)
             before = replace(before, spacing=int(spacing * SECOND))
-            found = track_look(self._run, before, self._memory.logs.get(key), one, now.wall)
+            found = track_look(self._run, before, self._memory.logs.get(key), one, now)
             self.jobs[key] = found.tracker
             self.counts_epochs = self.counts_epochs or found.tracker.counts_epochs
             self.rows += found.rows
             self.starts += [found.ended] if found.ended else []
-        if is_write_due(self._get_last_look(key), now):
+        if is_write_due(self._get_last_look(key), self._ctx.now):
             self.rows.append(make_held_row(self._run, job, before.gpus, now))
             self.rows += list_open_rows(self._run, job.job_id, self.jobs[key], one.seen)
 
@@ -113,8 +119,10 @@ class _TrackingPass:
 
     def _end_tracker(self, key: str, job: str, tracker: RunTracker | None) -> None:
         if tracker is not None:
-            self.rows += list_open_rows(self._run, job, tracker, self._memory.logs.get(key))
-            self.rows += list_blind_rows(self._run, job, tracker, self._ctx.now.wall)
+            known, now = self._memory.logs.get(key), self._ctx.now
+            wall = get_steady_wall(known.first, now) if known else now.wall
+            self.rows += list_open_rows(self._run, job, tracker, known)
+            self.rows += list_blind_rows(self._run, job, tracker, wall)
             self.starts.append(tracker.start)
 
     def _begin_tracker(self, one: WatchedLog) -> RunTracker:

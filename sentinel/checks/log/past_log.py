@@ -10,7 +10,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from datetime import timezone, tzinfo
-from itertools import groupby
+from itertools import accumulate, groupby
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -60,6 +60,9 @@ VAGUE_CAUSES = ("unknown", "software")
 
 CLOCK_DOUBT = "the times in a log go back; from there on they are counted on"
 NO_TIMES_DOUBT = "no line of the log has a time, so when it ran is not known"
+GAP_DOUBT = (
+    "a log is silent for more than 12 hours; what comes after counts as another start of the job"
+)
 OUTSIDE_DOUBT = "lines of a log lie outside the time of its job in accounting; they are left out"
 LENGTH_DOUBT = "a log is too long in time; its rest is not known"
 
@@ -150,13 +153,21 @@ class PastLog:
 
     def _trust_times(self, found: Sequence[tuple[int, float]]) -> Iterator[tuple[int, float]]:
         """The times, made to go forward. A jump that the next time does not confirm is no time of a
-        line. Where a clock goes back for good, the log goes on where it was."""
-        now = self._now
+        line, nor is one ahead from which the log comes back. Where a clock goes back for good, the
+        log goes on where it was."""
+        now, later = self._now, [told for _, told in found[1:]]
+        lowest = [*accumulate(reversed(later), min)][::-1]
         for place, (position, told) in enumerate(found):
-            at = told + self._shift
-            following = found[place + 1][1] + self._shift if place + 1 < len(found) else now
-            if now and not _is_near(at, now):
-                if _is_near(following, now):
+            at, shift = told + self._shift, self._shift
+            following = [one + shift for one in later[place : place + 2]]
+            if not now:
+                if following and not any(_is_near(one, at) for one in following):
+                    continue  # the clock was not set yet
+            elif not _is_near(at, now):
+                following = following[:1] or [now]
+                if at > now:
+                    following += [one + shift for one in lowest[place : place + 1]]
+                if any(_is_near(one, now) for one in following):
                     continue
                 if at < now:
                     self._shift += now - at
@@ -206,6 +217,8 @@ class PastLog:
             elif self._held is None or held.began != self._held.began:
                 self._begin_start(held)
         elif self._held is None or at - self._now > MAX_LINE_GAP_S:
+            if self._held:
+                self._doubts[GAP_DOUBT] = None
             began = int(at) * SECOND
             self._begin_start(
                 LedgerRow(run=self._run, kind="held", began=began, ended=began, job=self._job)

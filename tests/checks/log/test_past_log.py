@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from sentinel.checks.log.past_log import (
     CLOCK_DOUBT,
+    GAP_DOUBT,
     NO_TIMES_DOUBT,
     OUTSIDE_DOUBT,
     PastLog,
@@ -191,6 +192,27 @@ def test_a_clock_that_jumps() -> None:
     odd.lines.insert(150, "the licence ends on 2099-01-01 00:00:00")
     odd.lines.insert(160, "built on 2019-01-01 00:00:00")
     assert replay(odd.text).rows == replay(make_life().text).rows
+
+
+def test_a_clock_that_is_wrong_for_a_while() -> None:
+    """A year ahead for three lines, or not set at the first one. Nobody waited for that year."""
+    right = replay(make_life().text)
+    for began, years in ((150, 1), (1, -50)):
+        log = make_life()
+        for place in range(began, began + (3 if years > 0 else 1)):
+            log.lines[place] = log.lines[place].replace("2024-", f"{2024 + years}-")
+        found = replay(log.text)
+        assert [row.kind for row in found.rows].count("held") == 1
+        assert account(found).held == pytest.approx(account(right).held, abs=120e6)
+
+
+def test_a_job_that_writes_again_after_a_day_is_told() -> None:
+    """It may have been a new start, or a clock that was set."""
+    log = make_life()
+    log.at += 86_400
+    log.train(100)
+    assert GAP_DOUBT in replay(log.text).doubts
+    assert GAP_DOUBT not in replay(make_life().text).doubts
 
 
 def test_a_hole_is_unknown() -> None:
