@@ -246,6 +246,10 @@ def test_words_that_cannot_be_meant(
         ("logs/slurm-4711.out", "4711", "logs"), ("x/llm-70b-4711.out", "4711", "llm-70b"),
         ("x/4711_3.err", "4711_3", "x"), ("x/llm_4711.log", "4711", "llm"),
         ("x/train-2024-05-05.log", "train-2024-05-05.log", "train"), ("x/out.txt", "out.txt", "x"),
+        ("x/llama2_70b_lora.txt", "llama2_70b_lora.txt", "llama2_70b_lora"),
+        ("x/gpt3.log", "gpt3.log", "gpt3"), ("x/job4711.out", "4711", "x"),
+        ("x/llm.4711.out", "4711", "llm"), ("x/out.4711", "4711", "x"), ("x/llm.log.1", "llm.log.1", "llm"),
+        ("x/llama2-70b_4711_12.out", "4711_12", "llama2-70b"), ("x/slurm4711_3.out", "4711_3", "x"),
     ],
 )  # fmt: skip
 def test_names_of_files(path: str, job: str, name: str) -> None:

@@ -36,7 +36,10 @@ FRESH_S = 600
 
 MAX_NODES_CHARS = 200
 _DATE_PATTERN = re.compile(r"\d{4}-?\d\d-?\d\d(?:[T_-]?\d\d[-:]?\d\d[-:]?\d\d)?(?!\d)")
-_JOB_PATTERN = re.compile(r"(?<!\d)(\d{1,10})(?:_(\d{1,7}))?(?!\d)")
+_ENDING_PATTERN = re.compile(r"(?:\.[A-Za-z]+)+(?:\.\d{1,2})?$")
+_JOB_PATTERN = re.compile(r"((?<![^\W_])\d{1,10}|(?<=[A-Za-z])\d{4,10})(?:_\d{1,7})?(?![^\W_])")
+"""A number that stands alone, or a long one behind letters: `gpt3` and `llama2_70b` are no jobs."""
+
 _PLAIN_NAMES = frozenset({"", "slurm", "job", "log", "out", "err", "stdout", "stderr", "output"})
 
 
@@ -74,10 +77,10 @@ class PastLedger(Struct, frozen=True, kw_only=True):
 def name_past_job(path: str) -> PastJob:
     """The job and the training by the name of the file, or of its folder."""
     base = os.path.basename(path)
-    stem = _DATE_PATTERN.sub("", base.partition(".")[0])
+    stem = _DATE_PATTERN.sub("", _ENDING_PATTERN.sub("", base))
     found = max(_JOB_PATTERN.finditer(stem), key=lambda match: len(match[1]), default=None)
     rest = stem[: found.start()] + stem[found.end() :] if found else stem
-    name = re.sub(r"[-_%]{2,}", "-", rest).strip("-_ ")
+    name = re.sub(r"[-_%.]{2,}", "-", rest).strip("-_. ")
     if name.lower() in _PLAIN_NAMES:
         name = os.path.basename(os.path.dirname(os.path.abspath(path))) or base
     return PastJob(job=found[0] if found else base, run=name, has_id=found is not None)
