@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import re
+from bisect import bisect_left
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from msgspec import Struct
@@ -49,8 +50,21 @@ MAX_LOOKS = 500
 """How many checkpoints are looked into in one run, if the time is enough. The others wait for a
 later run."""
 
+_LAST_CHAR = "\U0010ffff"
 _MAX_POINTER_BYTES = 4096
 _MAX_INDEX_BYTES = 32 * 2**20
+
+MAX_COMPARED_NAMES, _QUESTION_COST = 10_000_000, 5_000
+"""Names of files that the indexes of one checkpoint are compared with, all together. The question about one
+index costs as much as so many: an index for each of two thousand ranks is not too much."""
+
+_LAST_CHAR = "\U0010ffff"
+_MAX_POINTER_BYTES = 4096
+_MAX_INDEX_BYTES = 32 * 2**20
+
+MAX_COMPARED_NAMES = 3_000_000
+"""Names of files that the indexes of one checkpoint are compared with, all together; the question about one
+index costs as much as 1,000 names. A checkpoint with an index for each of two thousand ranks has fewer."""
 
 
 class CheckpointEntry(Struct, frozen=True, kw_only=True):
@@ -236,15 +250,25 @@ class CheckpointFolder:
         have the form of these. A rank of DCP without items writes an empty file, which is not named
         (torch/distributed/checkpoint/filesystem.py, write_data).
 
-        A text about the first file that is named and not there, or about an index that cannot be read."""
+        A text about the first file that is named and not there, or about an index that cannot be read.
+        Raises CannotTell if there are too many indexes."""
         named, others, lacks = set[str](), set[str](), list[str]()
+        names, told_of = sorted(name for name, _, _ in files), list[tuple[str, int, slice]]()
         for name, size, _ in files:
             folder, own = os.path.split(name)
-            is_index = own.endswith(".index.json")
-            if size > _MAX_INDEX_BYTES or not (is_index or own == ".metadata"):
-                continue
+            if size <= _MAX_INDEX_BYTES and (own.endswith(".index.json") or own == ".metadata"):
+                below = f"{folder}/" if folder else ""
+                ends = bisect_left(names, below), bisect_left(names, f"{below}{_LAST_CHAR}")
+                told_of.append((name, size, slice(*ends)))
+        costs = (max(part.stop - part.start, _QUESTION_COST) for _, _, part in told_of)
+        if sum(costs) > MAX_COMPARED_NAMES:
+            raise CannotTell(f"{visible(path)} holds {len(told_of)} indexes, too many to compare")
+        for name, size, part in told_of:
+            folder = os.path.dirname(name)
             try:
-                told = self._ask_about(path, name, size, [other for other, _, _ in files])
+                told = self._ask_about(
+                    path, name, size, [one[len(folder) + bool(folder) :] for one in names[part]]
+                )
             except FileAbsent:
                 continue
             if told:
@@ -253,19 +277,17 @@ class CheckpointFolder:
                 lacks += [f"{visible(told[2])} is missing, which {visible(name)} names"][
                     : len(told[2])
                 ]
-            elif is_index:
+            elif name.endswith(".json"):
                 lacks.append(f"{visible(name)} is no index that can be read")
         return named, others, next(iter(lacks), "")
 
     def _ask_about(
-        self, path: str, name: str, size: int, names: Sequence[str]
+        self, path: str, name: str, size: int, there: Sequence[str]
     ) -> NamedFiles | None:
-        """What that file says of those beside and below it. A child reads it, because a user chose what
+        """What that file says of those beside and below it (`there`). A child reads it, because a user chose what
         stands there: 32 MiB of brackets are 1.3 GB of lists, and of names seconds. Raises FileAbsent or
         CannotTell."""
         _, data = self._files.read_file(os.path.join(path, name), 0, size, self._whose)
-        folder = f"{name.rpartition('/')[0]}/".lstrip("/")
-        there = [one[len(folder) :] for one in names if one.startswith(folder)]
         compare = compare_index if name.endswith(".json") else compare_metadata
         with TextReader(in_child=True, total_s=self._files.seconds_left) as reader:
             return reader.ask(os.path.join(path, name), compare, NamedFiles | None, data, there)

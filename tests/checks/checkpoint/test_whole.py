@@ -389,6 +389,13 @@ def test_what_a_user_wrote_into_an_index_costs_the_service_nothing(tmp_path: Pat
     assert "step-2 is not complete: model.safetensors.index.json is no index" in finding.summary
 
 
+@pytest.mark.parametrize("form", ["{}.index.json", "rank{}/.metadata"])
+def test_forty_thousand_indexes_are_not_asked_about_one_by_one(tmp_path: Path, form: str) -> None:
+    """They took 77 of the 120 s of a pass, for one user. Nobody can tell what lacks there."""
+    with pytest.raises(CannotTell, match="step_1 holds 40000 indexes, too many to compare"):
+        look_at(tmp_path, map(form.format, range(40_000)))
+
+
 def test_files_below_an_index_and_those_of_its_folder_are_found(tmp_path: Path) -> None:
     """Names in an index are relative to its own folder."""
     index = json.dumps({"weight_map": {"a": "model-1.safetensors", "b": "parts/model-2.bin"}})
