@@ -413,11 +413,9 @@ def _is_held_for(alert: Alert, *kinds: HeldKind) -> bool:
 
 
 def _describe_flapping(alert: Alert) -> str:
-    if not alert.flapping:
-        return ""
-    if alert.deaths:
-        return "it dies again and again: each death is told, a recovery only once it lasts"
-    return "it comes and goes: its end is not told until it has settled"
+    again = "it dies again and again: each death is told, a recovery only once it lasts"
+    settles = "it comes and goes: its end is not told until it has settled"
+    return (again if alert.deaths else settles) if alert.flapping else ""
 
 
 def _mark_news(alert: Alert, now: Instant) -> Alert:

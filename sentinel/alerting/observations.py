@@ -61,7 +61,11 @@ class RunOutcome(Struct, frozen=True, kw_only=True):
             text = self._describe_well(found)
         else:
             text = self._name_finding(worst)
-        said = worst.status is Status.UNKNOWN and self._unseen_count() == 1
+        said = (
+            worst.status is Status.UNKNOWN
+            and self.report is not None
+            and len(self.report.coverage.unseen) == 1
+        )
         return "; ".join(filter(None, [text, "" if said else self.unseen_summary]))
 
     def _describe_well(self, found: Sequence[Finding]) -> str:
@@ -70,15 +74,11 @@ class RunOutcome(Struct, frozen=True, kw_only=True):
         coverage = self.report.coverage if self.report else None
         if coverage and coverage.seen > 1:
             return f"{coverage.seen} {coverage.of}, all ok"
-        if len(found) <= MAX_NAMED_WELL:
-            return "; ".join(map(self._name_finding, found))
-        return f"{len(found)} findings, all ok"
+        few = "; ".join(map(self._name_finding, found)) if len(found) <= MAX_NAMED_WELL else ""
+        return few or f"{len(found)} findings, all ok"
 
     def _name_finding(self, one: Finding) -> str:
         return one.summary if one.subject in ("", self.check) else f"{one.subject}: {one.summary}"
-
-    def _unseen_count(self) -> int:
-        return len(self.report.coverage.unseen) if self.report else 0
 
 
 def observed_findings(

@@ -39,6 +39,11 @@ Entry = tuple[str, str]
 """A section of the file and a name in it."""
 
 
+RELOAD_HINT = """\
+The next pass reads the file anew. A service does with `systemctl reload sentinel`, and a
+`sentinel run` of your own with `kill -HUP` and its process id, which `sentinel status` tells."""
+
+
 def register(commands: Any) -> None:
     """Add the parsers."""
     add = commands.add_parser(
@@ -348,12 +353,7 @@ def _write_config(path: str, text: str, done: Iterable[str]) -> None:
         raise CannotWrite(f"{visible(path)} cannot be written: {error.strerror}") from error
     for line in done:
         print(f"{visible(path)}: {visible(line)}")
-    print(
-        "The next pass reads the file anew. A service does with `systemctl reload sentinel`, and a"
-    )
-    print(
-        "`sentinel run` of your own with `kill -HUP` and its process id, which `sentinel status` tells."
-    )
+    print(RELOAD_HINT)
 
 
 class CannotWrite(SentinelError):

@@ -229,14 +229,11 @@ def _format_end(death: Death, state: OpenState) -> str | None:
 def _describe_silence(silence: Silence, state: OpenState) -> str:
     ends = format_iso(Instant(wall=silence.ends), state.zone)
     few = "" if silence.alerts is None else f"{len(silence.alerts)} alerts of then"
-    parts = (describe_match(silence.match), _describe_silenced_nodes(silence), few)
+    nodes = "" if silence.nodes is None else f"node={fold_hostlist(silence.nodes)}"
+    parts = (describe_match(silence.match), nodes, few)
     what = " ".join(filter(None, parts)) or "everything"
     words = f"silence {silence.id} until {ends} by {silence.who}: {what} {silence.reason}"
     return visible(words).rstrip()
-
-
-def _describe_silenced_nodes(silence: Silence) -> str:
-    return "" if silence.nodes is None else f"node={fold_hostlist(silence.nodes)}"
 
 
 def _build_transition_row(t: Transition, state: OpenState) -> dict[str, Any]:
@@ -343,7 +340,7 @@ def _print_alert_table(rows: list[dict[str, Any]]) -> None:
     cells = [
         (
             a["id"],
-            _describe_alert_state(a),
+            a["status"] if a["state"] == "firing" else "pending",
             format_check_subject(a["check"], a["subject"]),
             age_text(a["for_s"]),
             _describe_acknowledger(a) + a["summary"],
@@ -362,10 +359,6 @@ def _print_alert_table(rows: list[dict[str, Any]]) -> None:
         coloured = render_status(Status(a["status"])) if firing else Text(state)
         table.add_row(name, coloured, Text(what), long, Text(summary))
     make_console().print(table)
-
-
-def _describe_alert_state(a: dict[str, Any]) -> str:
-    return str(a["status"]) if a["state"] == "firing" else "pending"
 
 
 def _describe_acknowledger(a: dict[str, Any]) -> str:

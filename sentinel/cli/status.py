@@ -204,7 +204,11 @@ def print_status(f: Any, state: OpenState) -> None:
         ("", panels.render_jobs(jobs, f), bool(f.jobs or f.queue)),
         ("", _render_strips(f), bool(f.runs)),
         ("", panels.render_disks(disks, f.at), bool(disks)),
-        ("", panels.render_nodes(f, f.nodes[:MAX_ROWS]), _has_nodes(f)),
+        (
+            "",
+            panels.render_nodes(f, f.nodes[:MAX_ROWS]),
+            f.nodes_seen is not None and bool(f.node_states or f.nodes_trouble),
+        ),
         ("GPUs under suspicion", panels.render_gpus(f), bool(f.gpus)),
         (
             "done in the last 24 hours",
@@ -227,14 +231,7 @@ def print_status(f: Any, state: OpenState) -> None:
     out.print(Text.assemble(panels.render_watcher(f, zone), f"; {by}"))
 
 
-def _has_nodes(f: Any) -> bool:
-    """Whether Slurm has told of nodes, or could not."""
-    return f.nodes_seen is not None and bool(f.node_states or f.nodes_trouble)
-
-
 def _render_strips(f: Any) -> Any:
-    if not f.runs:
-        return ""
     from rich.console import Group
 
     from sentinel.cli.run_strips import render_run_strips

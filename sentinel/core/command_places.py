@@ -61,7 +61,9 @@ def group_by_place(
         place, node, role = _find_place(words, visible(host), visible(user), setup)
         asks = owner_reads and role == _AS_ROOT
         roles, lines = groups.setdefault((place, node, asks), ([], []))
-        roles.append(_leave_out_root(role) if owner_reads else role)
+        if owner_reads:
+            role = role.replace(", or as root", "").replace("as root, or ", "")
+        roles.append(role)
         lines.append(command)
     placed = [
         (f"{_ASK_ADMINISTRATOR * asks}{_join_place(place, _strongest_role(roles))}", tuple(lines))
@@ -80,10 +82,6 @@ def _is_read_by(user: str, setup: str) -> bool:
     """Whether the ordinary user has set sentinel up, or a message goes to nobody else."""
     theirs = setup.startswith(_ASK_WATCHER) or setup.endswith(f", as {user}")
     return user not in ("", "root") and theirs
-
-
-def _leave_out_root(role: str) -> str:
-    return role.replace(", or as root", "").replace("as root, or ", "")
 
 
 def comment_places(groups: Iterable[PlacedCommands], mark: str = "") -> Iterator[str]:

@@ -129,7 +129,9 @@ def _list_user_jobs(user: str, trouble: list[str]) -> tuple[SlurmSnapshot, list[
         app.make_snapshot(Settings()).client, SystemClock(), users=[user], max_age=60
     )
     try:
-        return theirs, [j for j in theirs.jobs() if j.user == user and not _is_chain_job(j.name)]
+        # a link of a chain is no training
+        own = [j for j in theirs.jobs() if j.user == user and not j.name.startswith("sentinel-")]
+        return theirs, own
     except CannotTell as error:
         trouble.append(f"the jobs of {user} cannot be seen: {error}")
         return None
@@ -174,14 +176,14 @@ def _find_trainings(
     queued = {j.name for j in jobs if j.state == "PENDING"}
     picked = chosen[:MAX_TRAININGS]
     logs = {j.job_id: _read_job_log(snapshot, j, trouble) for j in picked}
-    fresh = {j.job_id for j in picked if (j.started or 0) > time.time() - YOUNG_S}
-    young = {log: text for number, (log, text) in logs.items() if log and number in fresh}
+    fresh = (logs[j.job_id] for j in picked if (j.started or 0) > time.time() - YOUNG_S)
+    young = {log: text for log, text in fresh if log}
     if waiting:
         young = await_progress(young, lambda log: _read_log_tail(log, user), waiting)
     for job in picked:
         log, text = logs[job.job_id]
-        count, waits = gpus.get(job.job_id, 0), job.name in queued
-        yield _inspect_training(snapshot, job, count, waits, log, young.get(log, text))
+        count, text = gpus.get(job.job_id, 0), young.get(log, text)
+        yield _inspect_training(snapshot, job, count, job.name in queued, log, text)
     if left := [j.name for j in chosen[MAX_TRAININGS:]]:
         trouble.append(
             f"of {user}'s jobs only the largest are watched, not: {', '.join(left[:MAX_NAMES])}"
@@ -324,11 +326,6 @@ def _find_training_mounts(seen: RunningTraining) -> Iterator[str]:
             point = table.find_main_mount(mount).point if mount else "/"
             if point != "/" and point.isprintable():
                 yield point
-
-
-def _is_chain_job(name: str) -> bool:
-    """A link of a chain is no training."""
-    return name.startswith("sentinel-")
 
 
 def _list_most_common(found: Counter[str]) -> tuple[str, ...]:

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from typing import get_args
 
 from msgspec import Struct
 
 from sentinel.core.run_ledger import LedgerRow, StripClass
 from sentinel.report.gpu_time import TimeClass, TimePiece, join_spans, subtract_spans
 from sentinel.report.interruptions import PLANNED_ENDS
-
-STRIP_CLASSES: tuple[StripClass, ...] = get_args(StripClass)
 
 STRIP_LABELS: Mapping[StripClass, str] = {
     "steps": "steps",

@@ -73,7 +73,7 @@ def build_facts(material: StatusInputs, vitals: Vitals | None = None) -> Facts:
         work=tuple(_build_work(m)),
         racks=m.nodes.racks if m.nodes else {},
         gpus=tuple(sorted(_build_gpus(m), key=lambda g: -g.score)),
-        gpu_standings=_count_standings(m),
+        gpu_standings=dict(Counter(held.judged for held in m.standings.values())),
         actions=tuple(make_action_fact(r) for r in m.records),
         unsent=tuple(_make_unsent_fact(row, m.now) for row in m.outbox),
         silences=tuple(silences.make_silence_fact(s) for s in quiet),
@@ -154,7 +154,8 @@ def _build_checks(m: StatusInputs) -> Iterator[CheckFact]:
             kind=check.common.kind,
             elsewhere=visible(check.common.cluster),
             panel=check.plugin.PANEL,
-            next=_drop_never(next_run),
+            # none for a moment that will never come: a cron line that fits no day
+            next=next_run if next_run < 250_000_000_000 else None,
             seen=look.at.wall / SECOND if look else None,
         )
         if run is not None:
@@ -173,11 +174,6 @@ def _build_checks(m: StatusInputs) -> Iterator[CheckFact]:
                 blind_s=round(get_elapsed_s(since, m.now), 1) if run.blind else 0.0,
             )
         yield fact
-
-
-def _drop_never(seconds: float) -> float | None:
-    """None for a moment that will never come: a cron line that fits no day."""
-    return seconds if seconds < 250_000_000_000 else None
 
 
 def _list_panel_findings(
@@ -290,11 +286,6 @@ def _build_gpus(m: StatusInputs) -> Iterator[GpuFact]:
             slot=visible(entry.slot),
             seen=entry.seen.wall / SECOND,
         )
-
-
-def _count_standings(m: StatusInputs) -> Mapping[str, int]:
-    """The number of GPUs by their class, so that the size is limited."""
-    return dict(Counter(held.judged for held in m.standings.values()))
 
 
 def make_action_fact(r: ActionRecord) -> ActionFact:

@@ -49,11 +49,6 @@ def get_host_name() -> str:
     return os.uname().nodename
 
 
-def name_this_process(command: str) -> str:
-    """The name of this process as a holder: `sentinel run, pid 4711 on login1`."""
-    return f"{command}, pid {os.getpid()} on {get_host_name()}"
-
-
 def format_utc(wall: int) -> str:
     """Microseconds UTC as `2026-10-18T03:15:00Z`."""
     moment = datetime.fromtimestamp(wall // SECOND, tz=timezone.utc)

@@ -40,10 +40,11 @@ def make_package_watch(settings: Settings) -> PackageWatch | None:
 def prove_new_version(settings: Settings) -> str:
     """Why the new version must not be used, in words. Empty if it may be."""
     version = visible(read_version_on_disk()) or "an unknown version"
-    same = version == __version__
-    new = f"other files of sentinel {version} are" if same else f"sentinel {version} is"
-    old = "those that were there before" if same else __version__
-    told = f"{new} installed, and this service still runs {old}"
+    told = f"sentinel {version} is installed, and this service still runs {__version__}"
+    if version == __version__:
+        told = (
+            f"other files of sentinel {version} are installed, and this service runs the old ones"
+        )
     wrong = find_wrong_file()
     if wrong:
         return f"{told}: {wrong}"

@@ -1,11 +1,12 @@
 """Strips of trainings as characters, in `status` and `top`."""
 
 from datetime import timezone
+from typing import get_args
 
 from sentinel.cli.run_strips import STRIP_MARKS, render_run_strips
 from sentinel.cli.screen import render_to_lines
 from sentinel.cli.top_view import TAB_NAMES, TopView, render_body
-from sentinel.report.strip import STRIP_CLASSES
+from sentinel.core.run_ledger import StripClass
 from sentinel.status.types import RunFact, StripFact
 from tests.status.test_run_reader import shown
 from tests.web.scenery import week
@@ -15,8 +16,8 @@ HOUR, DAY = 3600.0, 86_400.0
 
 def test_each_class_has_a_character_of_its_own() -> None:
     """So that it is told apart without colours."""
-    assert set(STRIP_MARKS) == set(STRIP_CLASSES)
-    assert len({mark for mark, _ in STRIP_MARKS.values()}) == len(STRIP_CLASSES)
+    assert set(STRIP_MARKS) == set(get_args(StripClass))
+    assert len({mark for mark, _ in STRIP_MARKS.values()}) == len(get_args(StripClass))
 
 
 def test_a_day_and_a_week_in_characters() -> None:

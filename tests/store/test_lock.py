@@ -16,7 +16,6 @@ from sentinel.store.lease import (
     UNKNOWN_LEASE,
     DirectoryLock,
     Lease,
-    name_this_process,
     read_boot_clock,
 )
 from tests.store.nouns import HOSTILE, at
@@ -189,7 +188,6 @@ def test_what_a_lease_rests_on() -> None:
     """Clocks of two hosts differ a little: less than the whole term is counted on."""
     assert (LEASE_TERM_S, TRUSTED_TERM_SHARE) == (30.0, 0.9)
     assert read_boot_clock() == pytest.approx(time.clock_gettime(time.CLOCK_BOOTTIME), abs=60)
-    assert name_this_process("x") == f"x, pid {os.getpid()} on {os.uname().nodename}"
     assert [str(Lease()), str(Lease("", 5)), str(Lease("a"))] == ["", "", "a"]
 
 

@@ -13,7 +13,7 @@ from sentinel.core.model import Batch, Sample
 from sentinel.store import statements
 from sentinel.store.backend import Backend
 from sentinel.store.buffered import BufferedStore
-from sentinel.store.lease import name_this_process
+from sentinel.store.lease import get_host_name
 from sentinel.store.memory import MemoryStore
 from sentinel.store.opening import open_store
 from sentinel.store.postgres import PostgresBackend
@@ -37,7 +37,7 @@ def batch(number: int) -> Batch:
 
 def commit(store: Store, count: int, told: IO[str]) -> None:
     """Batches without end, each reported once it is written."""
-    store.take_lead(name_this_process("worker"), at())
+    store.take_lead(f"worker, pid {os.getpid()} on {get_host_name()}", at())
     number = store.read_memory("count").get("value", 0)
     while True:
         number += 1
@@ -69,7 +69,7 @@ def _lead(store: Store) -> None:
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         try:
-            store.take_lead(name_this_process("worker"), at())
+            store.take_lead(f"worker, pid {os.getpid()} on {get_host_name()}", at())
             return
         except StoreBusy:
             time.sleep(0.001)

@@ -178,13 +178,12 @@ def last_lines(text: str, count: int = LINES) -> tuple[str, ...]:
     Only LF ends a line, as in `visible_lines`. Indentation is kept.
     """
     tail = text[-count * _LINE * 4 :]
-    lines = [_log_line(line) for line in tail.rstrip().split("\n")] if tail.strip() else []
+    lines = [
+        shortened(visible(line[: _LINE + 1].expandtabs().rstrip()), _LINE)
+        for line in (tail.rstrip().split("\n") if tail.strip() else ())
+    ]
     cut = len(lines) > count or len(tail) < len(text)
     return ("…", *lines[-count:]) if cut else tuple(lines)
-
-
-def _log_line(line: str) -> str:
-    return shortened(visible(line[: _LINE + 1].expandtabs().rstrip()), _LINE)
 
 
 def _status_word(n: Notification, headline: str = "") -> str:
