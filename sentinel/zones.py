@@ -67,7 +67,7 @@ def explain_utc() -> str:
     if rule is not None:
         known = rule.strip(":").upper() in ("", "UTC", "GMT", "UTC0", "Z", "ETC/UTC", "ETC/GMT")
         wrong = not known and get_local_zone() is timezone.utc
-        return f"TZ={rule} names no zone that is known here" if wrong else ""
+        return f"TZ={rule} names no time zone that this host knows" if wrong else ""
     try:
         with open(LOCALTIME_PATH, "rb") as file:
             ZoneInfo.from_file(file, key=LOCALTIME_PATH)

@@ -48,7 +48,7 @@ class CleanAction(Action, frozen=True):
         return Look(
             text=_describe_candidates(going),
             done=not going,
-            unneeded="" if going else "none of it may go, or is there, any more",
+            unneeded="" if going else "nothing of it is left that may be removed",
             mark=" ".join(sorted(f"{e.name}:{e.identity[0]}:{e.identity[1]}" for e in going)),
         )
 
@@ -73,7 +73,7 @@ class CleanAction(Action, frozen=True):
 def _describe_removal(done: RemovalResult) -> str:
     parts = [f"{done.removed} removed, {size_text(done.freed)} freed"]
     if done.late:
-        parts.append(f"no time for {len(done.late)}, the next run goes on")
+        parts.append(f"no time was left for {len(done.late)}; the next run goes on")
     return shortened(visible("; ".join([*parts, *done.errors])), 1000)
 
 

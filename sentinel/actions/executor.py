@@ -169,7 +169,7 @@ class ActionExecutor:
         """Why the caps leave no room. The request's own record does not count. Empty if they do."""
         scene = self._survey_afresh()
         if scene.unwell:
-            return f"it was marked, and then Slurm was unwell: {scene.unwell}"
+            return f"it was marked, and then Slurm had trouble: {scene.unwell}"
         now, past = self._clock.now(), self._audit_log.read_past_actions(record.target)
         past = replace(past, records=tuple(r for r in past.records if r.id != record.id))
         situation = replace(situation, marked=find_marked_nodes(scene.by_name.values(), now))
@@ -259,7 +259,7 @@ class ActionExecutor:
     def _carry_out(
         self, kind: Action, request: ActionRequest, record: ActionRecord, proof: Look
     ) -> ActionRecord:
-        begun, objection = self._clock.now(), "others took it for given up"
+        begun, objection = self._clock.now(), "another process had counted it as given up"
         if self._is_still_intended(record):
             begun, objection = (
                 self._clock.now(),

@@ -196,7 +196,7 @@ def _node_predicate(text: str, raw: str) -> Callable[[str], bool]:
     try:
         return frozenset(hostlist.expand_hostlist(text)).__contains__
     except Invalid as error:
-        raise Invalid(f"{error}; a pattern is written node=~ and a regular expression") from None
+        raise Invalid(f"{error}; for a pattern write node=~REGEX") from None
 
 
 def _quote_short(text: str) -> str:

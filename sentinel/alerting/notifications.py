@@ -140,7 +140,7 @@ def describe_hold(held: Held | None, zone: tzinfo) -> str:
         HeldKind.SILENCED: f"silenced until {until} by {held.cause}",
         HeldKind.MUTED: f"muted while {held.cause} fires",
         HeldKind.EXPLAINED: f"told with its cause: {held.cause}",
-        HeldKind.CHECKS_AT_WORK: f"waits for {held.cause}: its cause may be found there",
+        HeldKind.CHECKS_AT_WORK: f"waits until {held.cause} has run: it may find the cause",
         HeldKind.FIRST_LOOK: "waits for the first look to end",
         HeldKind.SETTLING: "its cause is over; muted until it has been looked at again",
     }[held.kind]

@@ -233,7 +233,7 @@ def redirect_row(row: Outgoing, channel: str, now: Instant, doubt: str = "") -> 
     """A copy of the row for another channel, with a note that says why it is sent there."""
     why = f"sent here because {row.channel} does not deliver: {row.error}"
     if doubt:
-        why = f"sent here too: it is not known whether {row.channel} took it"
+        why = f"sent here too: it is not known whether {row.channel} accepted it"
     message = replace(
         row.notification, note="; ".join(n for n in (row.notification.note, why) if n)
     )

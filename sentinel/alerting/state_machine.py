@@ -287,7 +287,7 @@ def _fire_alert(alert: Alert, policy: AlertPolicy, waits: bool, now: Instant) ->
     if alert.runs < needed:
         return AlertStep(alert, None, f"blind for {alert.runs} of {needed} runs")
     if waits:
-        return AlertStep(alert, None, "pending: not bad for long enough")
+        return AlertStep(alert, None, "pending: it has not been bad for long enough")
     fired = replace(alert, firing=True, fired=now, severity=alert.status)
     return AlertStep(*_notify_transition(fired, "firing", fired.status, now), "bad for long enough")
 
@@ -298,7 +298,7 @@ def _worsen_alert(alert: Alert, policy: AlertPolicy, waits: bool, now: Instant) 
     if alert.status.rank <= alert.severity.rank:
         return AlertStep(alert, None, "still firing")
     if waits and policy.for_ is None:
-        return AlertStep(alert, None, "pending: not worse for long enough")
+        return AlertStep(alert, None, "pending: it has not been worse for long enough")
     worse = replace(alert, severity=alert.status)
     return AlertStep(
         *_notify_transition(worse, "worse", worse.status, now), "worse than what was told"

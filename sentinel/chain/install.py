@@ -312,7 +312,9 @@ def try_submission(chain: Chain, folder: str, client: SlurmClient) -> None:
         raise SubmissionRefused(str(error)) from error
     said = describe_stderr(done.err)
     if done.code:
-        raise SubmissionRefused(f"Slurm would not take a link: {said or f'exit code {done.code}'}")
+        raise SubmissionRefused(
+            f"Slurm refused a job of the chain: {said or f'exit code {done.code}'}"
+        )
 
 
 def _chain_script(chain: Chain, place: ChainFolder, client: SlurmClient) -> str:

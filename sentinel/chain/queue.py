@@ -147,7 +147,7 @@ class ChainQueue:
             self._client.run_command("scancel", f"--name={names[job]}", job)
         if lost:
             raise SubmissionRefused(
-                f"sbatch took {', '.join(lost)}, but squeue does not show it: no chain can be kept "
+                f"sbatch accepted {', '.join(lost)}, but squeue does not show it: no chain can be kept "
                 "like this, and it was cancelled"
             )
 
@@ -216,7 +216,7 @@ def read_links(out: bytes, mark: str) -> list[ChainLink]:
     try:
         return [_read_link([decode_text(field).strip("\n") for field in row]) for row in rows]
     except (ValueError, IndexError) as error:
-        raise CannotTell(f"squeue prints what cannot be read: {error}") from error
+        raise CannotTell(f"the output of squeue cannot be read: {error}") from error
 
 
 def _read_link(row: Sequence[str]) -> ChainLink:

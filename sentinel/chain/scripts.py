@@ -19,8 +19,8 @@ from sentinel.trust import open_judged
 
 MAX_SCRIPT_BYTES = 2**20
 _SHARED_PROGRAM = (
-    "is a program in a directory that a group may write: another could take its place before it runs "
-    "(chmod g-w, name the group in `trust_groups`, or call it from a script elsewhere)"
+    "is a program in a directory that a group may write to: somebody could replace it before it runs. Take "
+    "that right away (chmod g-w), name the group in `trust_groups`, or call it from a script elsewhere"
 )
 _OF_PACKAGES = re.compile(r"\.[a-z]{2,4}-?(new|old|orig|saved?|dist|bak|tmp)$")
 """How files end that a package manager leaves: its short name, and what becomes of the file."""

@@ -150,7 +150,7 @@ class ScriptSubmitter:
                 for job, at, state, text in rows
             ]
         except ValueError as error:
-            raise CannotTell(f"squeue prints what cannot be read: {error}") from error
+            raise CannotTell(f"the output of squeue cannot be read: {error}") from error
 
     def refresh_ends(self, runs: Sequence[SubmittedRun]) -> list[SubmittedRun]:
         """The runs, with the ends that are known by now."""

@@ -116,7 +116,7 @@ class Apprise(ChatChannel, frozen=True, kw_only=True, forbid_unknown_fields=True
             del _EAR.heard[threading.get_ident()]
         if not taken:
             raise _notify_failure(service, heard)
-        return f"apprise: {service.service_name} took it"
+        return f"apprise: {service.service_name} accepted it"
 
 
 def _apprise_service(url: Secret) -> Any:
@@ -148,7 +148,7 @@ def _silence_loggers() -> None:
 
 def _notify_failure(service: Any, statuses: list[int]) -> ChannelError:
     """The error as for any other HTTP service, if the log contains a status."""
-    text = f"apprise: {service.service_name} did not take it"
+    text = f"apprise: {service.service_name} did not accept it"
     if not statuses:
         return ChannelError(f"{text}; is it reachable?", reason="network")
     nowhere = HttpRequest(url="", method="", headers={}, body=b"", timeout=1.0)

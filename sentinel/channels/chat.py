@@ -121,7 +121,7 @@ class ChatChannel(HttpChannel, frozen=True, kw_only=True):
             request = replace(self.upload(picture), timeout=min(self.timeout, PICTURE))
             doubt = (await self.submit(request)).doubt
         except ChannelError as error:
-            return f"; its picture was not taken: {error}"
+            return f"; its picture was not accepted: {error}"
         return f"; its picture may be missing: {doubt}" if doubt else "; with a picture"
 
     def preview(self, notifications: Sequence[Notification]) -> list[tuple[str, str]]:

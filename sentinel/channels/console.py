@@ -47,7 +47,7 @@ class Console(Channel, frozen=True, kw_only=True, forbid_unknown_fields=True):
             await run_aside(id(stream), lambda: _write_stream(stream, text), self.timeout)
             PRINTED.update(n.check for n in notifications)
         except (TimeoutError, StillOccupied):
-            why = "takes nothing more: a terminal held with Ctrl-S, or a full pipe?"
+            why = "accepts no more text: a terminal held with Ctrl-S, or a full pipe?"
             raise ChannelError(f"standard output {why}", reason="timeout") from None
         except (OSError, ValueError) as error:
             gone = isinstance(error, BrokenPipeError)

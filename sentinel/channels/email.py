@@ -154,7 +154,7 @@ class Email(Channel, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
         server = self._smtp_server()
         await greet_server(server)
-        how = "answers and takes the login" if server.password else "answers"
+        how = "answers and accepts the login" if server.password else "answers"
         return f"{server.host_and_port} {how}"
 
     def preview(self, notifications: Sequence[Notification]) -> list[tuple[str, str]]:
@@ -184,10 +184,13 @@ class Email(Channel, frozen=True, kw_only=True, forbid_unknown_fields=True):
         if not self.personal:
             for key in ("owner_domain", "owner_lookup"):
                 if getattr(self, key):
-                    raise Invalid("has a use with `to: owner` only", key)
+                    raise Invalid("changes nothing without `to: owner`", key)
             return
         if not self.owner_domain and not self.owner_lookup:
-            raise Invalid("tells where users have their mail, e.g. example.org", "owner_domain")
+            raise Invalid(
+                "is missing: the domain of users' addresses, e.g. example.org; or set `owner_lookup`",
+                "owner_domain",
+            )
         if self.owner_domain and parse_address(f"u@{self.owner_domain}", "owner_domain").domain != (
             self.owner_domain
         ):
@@ -202,7 +205,10 @@ class Email(Channel, frozen=True, kw_only=True, forbid_unknown_fields=True):
             raise Invalid("name a program, e.g. [/usr/sbin/sendmail]", "sendmail")
         for key in ("host", "port", "username", "password", "ca_file", "ehlo"):
             if getattr(self, key):
-                raise Invalid("has no use beside sendmail: that program has its own", key)
+                raise Invalid(
+                    "changes nothing beside `sendmail`: that program has a configuration of its own",
+                    key,
+                )
 
     def _find_program(self) -> str:
         program = self.sendmail[0]
@@ -217,7 +223,7 @@ class Email(Channel, frozen=True, kw_only=True, forbid_unknown_fields=True):
         if self.security != "none":
             return
         if self.ca_file:
-            raise Invalid("has no use with security: none", "ca_file")
+            raise Invalid("changes nothing with `security: none`", "ca_file")
         if self.username and not is_this_machine(self.host):
             raise Invalid(
                 "would send the password unencrypted; use starttls or tls, or no username",
@@ -260,5 +266,5 @@ def _mail_receipt(server: SmtpServer, mail: MailEnvelope, taken: MailTaken) -> R
     later = {who: said for who, said in taken.refused.items() if is_for_now(said)}
     doubt = f"refused for now (4xx), as by a greylist: {list_refused(later)}" if later else ""
     if not doubt and re.match(r"2\.7\.\d", taken.answer):
-        doubt = "its answer is one of policy (2.7.x), as of a mail that was thrown away"
+        doubt = "its answer is about policy (2.7.x): it may have thrown the mail away"
     return Receipt(f"{text}: {taken.answer}{refused}", tuple(taken.refused), doubt)

@@ -51,7 +51,7 @@ class ExecChannel(Channel, frozen=True, kw_only=True, forbid_unknown_fields=True
         said = ""
         for notification in notifications:
             said = await asyncio.to_thread(self._run_message_command, notification)
-        return Receipt(f"{visible(self.command[0])} took it{f': {said}' if said else ''}")
+        return Receipt(f"{visible(self.command[0])} accepted it{f': {said}' if said else ''}")
 
     def _run_message_command(self, notification: Notification) -> str:
         message, env = json_record(notification) + b"\n", _message_environment(notification)

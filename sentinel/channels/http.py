@@ -101,7 +101,7 @@ def _describe_doubt(answer: HttpAnswer) -> str:
     """Why it is not known whether the message was taken."""
     said = shorten_to_line(answer.said, 120) or "an empty text"
     what = " ".join(filter(None, (str(answer.status), answer.media_type)))
-    return f"its answer ({what}: {said}) does not say that the message was taken (see `expect`)"
+    return f"its answer ({what}: {said}) does not say that the message was accepted (see `expect`)"
 
 
 def _status_within(answer: HttpAnswer) -> int | None:

@@ -73,7 +73,7 @@ class OwnerDirectory(Struct, frozen=True):
         if not text and self.domain and _LOCAL.fullmatch(user):
             text = f"{user}@{self.domain}"
         if not text:
-            how = "the lookup prints none" if self.lookup else "it is no name that a mail can go to"
+            how = "the lookup prints none" if self.lookup else "no mail can be sent to that name"
             raise _no_address_error(f"user {visible(user)} has no mail address: {how}")
         try:
             return parse_address(text)

@@ -54,7 +54,7 @@ class Slack(ChatChannel, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def unused(self) -> Iterable[tuple[str, str]]:
         """`expect`, for a bot: Slack's API says itself what it took."""
         if self.token is not None and self.expect:
-            yield "expect", "Slack's API says itself what it took"
+            yield "expect", "Slack's API says itself whether it accepted a message"
 
     async def deliver(self, message: ChatMessage) -> Receipt:
         """Send through the webhook or as the bot."""

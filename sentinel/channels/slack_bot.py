@@ -156,11 +156,11 @@ class SlackBot(Struct, frozen=True):
             given = await self._post_in_thread(message, root, about)
         if root is None:
             self._remember_root(ThreadRoot.root_of_answer(given, self.channel, about))
-            return f"Slack took it for channel {self.channel}{trouble}"
+            return f"Slack accepted it for channel {self.channel}{trouble}"
         _roots.update({self._root_key(alert): root for alert in about})
         if root.alerts == about and any(incident_move(n) != "note" for n in message.notifications):
             trouble = await self._refresh_root(root, message)
-        return f"Slack took it into a thread of channel {self.channel}{trouble}"
+        return f"Slack accepted it in a thread of channel {self.channel}{trouble}"
 
     async def _post_in_thread(
         self, message: ChatMessage, root: ThreadRoot | None, about: tuple[str, ...]

@@ -227,7 +227,7 @@ def _refused_error(server: SmtpServer, error: SMTPResponseException) -> ChannelE
         )
     if not isinstance(error, SMTPSenderRefused | SMTPDataError):
         return ChannelError(
-            f"{server.host_and_port} does not want to talk: {said}", reason="server"
+            f"{server.host_and_port} refused the connection: {said}", reason="server"
         )
     what = "the sender" if isinstance(error, SMTPSenderRefused) else "the mail"
     # What says 552 of no recipient is too large.

@@ -67,7 +67,7 @@ def _judge_state(state: str) -> Status:
 def _describe_states(states: dict[str, str]) -> str:
     means = {DRAIN: "it takes no new job", **dict.fromkeys(SHUT_STATES, "no job starts there")}
     shown = [
-        f"partition {name} is {state}: {means.get(state, 'a state that is not known here')}"
+        f"partition {name} is {state}: {means.get(state, 'a state that sentinel does not know')}"
         for name, state in list(states.items())[:MAX_SHOWN_PARTITIONS]
     ]
     more = len(states) - len(shown)

@@ -106,7 +106,7 @@ def describe_wait(blocked: UninterruptibleThread, probe: NodeProbe) -> str:
     found = () if isinstance(probe.waits, Unread) else probe.waits
     wait = next((w for w in found if w.pid == blocked.pid), None)
     if wait is None or not wait.path.startswith("/"):
-        return f"{function}, which file system it waits for is not known"
+        return f"{function}; it is not known which file system it waits for"
     place = f"{shortened(wait.path, 120)}{_describe_file_system(wait.path, probe)}"
     return f"in {blocked.wait}, {wait.doing} {place}"
 

@@ -103,7 +103,7 @@ class MemoryCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Metric(
             "available_bytes",
             "memory_available_bytes",
-            "What can still be had.",
+            "Memory that programs can still get.",
             "bytes",
             "",
             ("node",),

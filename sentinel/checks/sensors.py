@@ -320,8 +320,8 @@ def _unknown_states(
             subject=visible(shortened(f"ipmi: {word}", 120)),
             status=Status.WARNING,
             summary=visible(
-                f"the BMC says '{shortened(word, 100)}' of {places[0]}{more}: a state that is not "
-                "known here, so nobody knows whether it is well"
+                f"the BMC says '{shortened(word, 100)}' of {places[0]}{more}: a state that "
+                "sentinel does not know, so it cannot tell whether that is well"
             ),
             details="\n".join(map(visible, places[:20])),
         )
@@ -329,7 +329,7 @@ def _unknown_states(
         yield Finding(
             subject="ipmi: further states",
             status=Status.WARNING,
-            summary=f"{len(left_out)} further states of sensors are not known here",
+            summary=f"{len(left_out)} more states of sensors that sentinel does not know",
             details="\n".join(visible(shortened(word, 100)) for word in left_out[:20]),
         )
 

@@ -157,7 +157,7 @@ def judge_process(
         )
     if not set(states) & set(ALIVE_STATES + "DTt"):
         return _service_finding(
-            host, name, Status.UNKNOWN, f"is in state {states[0]}, not known here"
+            host, name, Status.UNKNOWN, f"is in state {states[0]}, which sentinel does not know"
         )
     if set(states) <= set("DTt"):
         why = "hangs in the kernel (state D)" if "D" in states else "is stopped (state T)"

@@ -100,7 +100,7 @@ def remove_names(
     leftovers = [s for s in root.find_leftovers(rules, now) if s.first_name in names]
     going = [*(s for s in leftovers if not s.held), *free]
     done, late = list[CheckpointStep](), list[str]()
-    errors = [_step_complaint(s, s.held or "may not go any more") for s in refused]
+    errors = [_step_complaint(s, s.held or "may not be removed any more") for s in refused]
     for step in going:
         try:
             if time.monotonic() > deadline:
@@ -156,7 +156,8 @@ def main() -> int:
         print(error, file=sys.stderr)  # noqa: T201
         return ENDLESS
     except UnclearPointer as error:
-        print(f"{error}; nothing goes until it can be followed{error.remedy}", file=sys.stderr)  # noqa: T201
+        why = f"{error}; nothing is removed until it can be followed{error.remedy}"
+        print(why, file=sys.stderr)  # noqa: T201
         return 1
     except (
         RemovalRefused, OpenDenied, OSError, ValueError, TypeError, re.error, MemoryError,

@@ -78,4 +78,4 @@ def explain_barred(fd: int) -> str:
     """Why nothing can be removed from an open directory. Empty if it can."""
     if os.fstatvfs(fd).f_flag & os.ST_RDONLY:
         return "the file system is read-only"
-    return "" if is_writable(fd) else "the root may not be written by who runs this"
+    return "" if is_writable(fd) else "the user who runs this may not write to the root"

@@ -280,7 +280,7 @@ def describe_doubts(steps: Sequence[CheckpointStep], rules: RetentionRules) -> l
         )
     whole = [s for s in checkpoints if s.complete]
     if rules.complete and not whole:
-        doubts.append(f"none holds {rules.complete} (`complete`), so nothing may go")
+        doubts.append(f"none holds {rules.complete} (`complete`), so nothing is removed")
     alone = _find_spared_for_content(checkpoints, rules)
     if alone:
         doubts.append(

@@ -323,7 +323,7 @@ class CheckpointRoot:
         """Measure an open directory with its content. What vanishes meanwhile counts nothing."""
         weight = self._stat_weight(os.fstat(fd))
         names = [name for name in os.listdir(fd) if name != gone_marks.GONE_MARK]
-        weight.held = "" if is_writable(fd) else "it may not be changed by who runs this"
+        weight.held = "" if is_writable(fd) else "the user who runs this may not change it"
         weight.renamable = is_renamable_only(self._found, os.fstat(fd))
         path = os.readlink(f"/proc/self/fd/{fd}")
         weight.leads = named_inside(fd, path)

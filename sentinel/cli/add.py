@@ -87,7 +87,7 @@ def _add_file_option(parser: Any) -> None:
 def add_job(args: argparse.Namespace) -> int:
     """Add the checks of a training, from what can be seen of it now."""
     if not args.what or args.what != visible(args.what):
-        raise UsageError("a job's name is not empty and holds no control characters")
+        raise UsageError("a job's name must not be empty or hold control characters")
     path, settings, text = _read_config_file(args)
     name, user = _find_meant_job(args.what)
     pattern = _make_name_pattern(name)

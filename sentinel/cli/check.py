@@ -112,7 +112,7 @@ def _run_all(args: argparse.Namespace) -> int:
     """Run every configured check, one after the other. The exit code is that of the worst."""
     if args.target or args.rest or args.plot:
         what = args.target or (args.rest[0] if args.rest else "--plot")
-        raise UsageError(f"--all runs every configured check: {what} has no use with it")
+        raise UsageError(f"--all runs every configured check; leave out {what}")
     settings = app.find_settings(args.config)
     if settings is None or not settings.checks:
         raise UsageError("no checks are configured: sentinel init")

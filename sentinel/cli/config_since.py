@@ -56,8 +56,8 @@ def _find_state(present: Settings, wanted: Settings) -> Settings:
         if app.has_state(settings):
             return settings
     raise StateMissing(
-        f"{app.describe_state_location(present)}: no state yet, so there is no past to play; "
-        "sentinel run or sentinel tick makes it"
+        f"{app.describe_state_location(present)}: there is no state yet, so nothing can be played; "
+        "`sentinel run` or `sentinel tick` makes one"
     )
 
 

@@ -211,7 +211,9 @@ def _refuse_unused_options(args: argparse.Namespace) -> None:
     if args.mode != "chain" and args.strands is not None:
         given.append("--strands")
     if given:
-        raise BadInstallRequest(f"{', '.join(given)}: of no use with --mode {args.mode}")
+        raise BadInstallRequest(
+            f"{', '.join(given)}: changes nothing with --mode {args.mode}; leave it out"
+        )
 
 
 def _parse_interval(text: str, option: str) -> float:

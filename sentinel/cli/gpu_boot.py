@@ -41,7 +41,7 @@ def find_local_lemons(
         here = _list_local_uuids()
     except (SentinelError, OSError) as error:
         return BootCheckResult(
-            text=visible(f"cannot tell, and holds up nothing: {error}"), known=False
+            text=visible(f"cannot tell, so it stops nothing: {error}"), known=False
         )
     found = [(uuid, known[uuid]) for uuid in here if uuid in known]
     if not found:

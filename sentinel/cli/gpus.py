@@ -287,7 +287,7 @@ def call_gpus_check(args: argparse.Namespace) -> int:
     """Look for lemons in this machine. Returns EXIT_LEMON if there is one; 0 if there is none, or
     it is not known: that is printed, and takes no node out of service."""
     if args.list and args.config:
-        raise app.UsageError("--config has no use with --list, which is looked at in its place")
+        raise app.UsageError("--list names the list that is looked at; leave out --config")
     said = gpu_boot.find_local_lemons(args.list, args.key_file, lambda: _open_ledger_or_none(args))
     if args.json:
         print(json.dumps({"lemons": list(said.lemons), "known": said.known, "text": said.text}))

@@ -135,7 +135,7 @@ def _refuse_options(deed: str, words: Sequence[str], args: argparse.Namespace) -
         if getattr(args, name) and name not in used:
             what = f"sentinel incidents {deed}" if deed else "showing incidents"
             one = " without an ID" if name == "html" and not deed else ""
-            raise UsageError(f"--{option} has no use with {what}{one}")
+            raise UsageError(f"--{option} changes nothing with {what}{one}; leave it out")
 
 
 def load_incident_facts(state: OpenState) -> IncidentInputs:

@@ -98,7 +98,7 @@ def call_silence(args: argparse.Namespace) -> int:
     end = state.name_config(f"sentinel alerts unsilence {order.id}")
     print(f"silenced until {until}; end it with: {end}")
     if is_wide(order.match):
-        print("sentinel: it fits alerts without such a label too", file=sys.stderr)
+        print("sentinel: it also matches alerts that do not have this label", file=sys.stderr)
     if not fits:
         print(
             "sentinel: silence set; no current alert matches it"
@@ -126,7 +126,7 @@ def call_unsilence(args: argparse.Namespace) -> int:
                 (args.who or get_invoking_user()) if order.is_planned else order.who
             )  # otherwise Slurm's reservation would create the silence again
             state.store.put_silence(replace(order, ends=state.now.wall, who=who))
-    print(f"{', '.join(s.id for s in orders)}: ended; you hear of what still fires")
+    print(f"{', '.join(s.id for s in orders)}: ended; alerts that still fire are sent again")
     return 0
 
 

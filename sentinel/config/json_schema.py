@@ -214,4 +214,7 @@ def _reference_schema() -> dict[str, Any]:
         }
         for how in HOWS
     ]
-    return {"description": "A text that is kept elsewhere", "oneOf": one}
+    return {
+        "description": "Where the text is kept, if it does not stand in this file",
+        "oneOf": one,
+    }

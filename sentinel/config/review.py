@@ -228,7 +228,7 @@ class ConfigReview:
     def _review_repeats_too_often(self, routes: Mapping[int, Route]) -> None:
         for index, route in routes.items():
             if route.repeat is not None and route.repeat < SHORTEST_REPEAT:
-                often = f"{route.repeat} is too often: every pass would tell it again; at least 1m"
+                often = f"{route.repeat} is too often: each pass would send it again; at least 1m"
                 self._add_error(("routes", index, "repeat"), often)
 
     def _review_repeats(self, routes: Mapping[int, Route]) -> None:

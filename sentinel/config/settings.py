@@ -96,9 +96,11 @@ class WebSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
         if self.token is not None and len(self.token.reveal()) < 16:
             raise Invalid("needs 16 characters or more, e.g. of: openssl rand -hex 32", "token")
         if self.user_header and self.token is None:
-            raise Invalid("is missing: by it the proxy that names the user proves itself", "token")
+            raise Invalid(
+                "is missing: the proxy that names the user proves itself with it", "token"
+            )
         if self.administrators and not self.user_header:
-            raise Invalid("is missing: without it nobody has a name", "user_header")
+            raise Invalid("is missing: the header in which the proxy names the user", "user_header")
         if self.url and not self.listen:
             raise Invalid("name where to listen, e.g. 127.0.0.1:9650", "listen")
         if not 60 <= self.links_last <= 30 * 86400:

@@ -125,24 +125,24 @@ FILESYSTEM = (
 TRAINING = (
     Metric("running", "training_running_jobs", "Jobs that run."),
     Metric("queued", "training_queued_jobs", "Jobs that wait behind it."),
-    Metric("progress", "training_progress", "The number that its log counts up."),
+    Metric("progress", "training_progress", "The progress: the number that its log counts up."),
     Metric(
         "progress",
         "training_progress_per_second",
-        "How fast, of the last minutes; 0 where it stands still.",
+        "Progress per second over the last minutes; 0 where it stands still.",
         moves="rate",
     ),
     Metric(
         "quiet_seconds",
         "training_quiet_seconds",
-        "Time since it last moved.",
+        "Time since the progress last changed.",
         "seconds",
         moves="up",
     ),
     Metric(
         "limit_seconds",
         "training_quiet_limit_seconds",
-        "From when on that is an alert.",
+        "Time without progress after which there is an alert.",
         "seconds",
     ),
 )

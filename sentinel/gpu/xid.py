@@ -200,7 +200,7 @@ class Event(Struct, frozen=True, kw_only=True):
         advice = recovery(found[2], int(found[1], 16))
         words = f"{self.row.meaning} to {found[2]} (0x{found[1]})"
         if advice is None:
-            return self.row.advice, f"{words}, which is not known here"
+            return self.row.advice, f"{words}, which sentinel does not know"
         return advice, words
 
     def _linked(self) -> Advice:

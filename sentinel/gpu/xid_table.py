@@ -229,7 +229,7 @@ INIT = Row(
 )
 DRIVER = Row(
     codes=(),
-    meaning="the driver reports an error that is not known here",
+    meaning="the driver reports an error that sentinel does not know",
     advice=Advice.CONTACT,
     source="https://docs.kernel.org/gpu/amdgpu/index.html",
 )

@@ -29,9 +29,9 @@ PARTIAL = (
 )
 
 _DEAD = "slurmctld cannot be reached: it is down, or the network to it is"
-_SLOW = "slurmctld took the question and did not answer in time: it hangs or has too much to do"
+_SLOW = "slurmctld got the question and did not answer in time: it hangs or has too much to do"
 _BROKEN_OFF = (
-    "slurmctld broke off without an answer: it stops or has too much to do, or it is of an older version"
+    "slurmctld closed the connection without an answer: it stops or has too much to do, or it is of an older version"
     " than Slurm's commands here"
 )
 MISFIT = "Slurm's commands here are of another version than slurmctld: PATH or command_prefix decides which"
@@ -49,11 +49,11 @@ _NO_PLUGIN = (
     "Slurm's commands here lack a plugin that slurm.conf names: a package is missing or broken"
 )
 _NO_PLACE = "slurmctld cannot keep the script of a job: the file system of its StateSaveLocation is full or fails"
-_NO_NAME = "the host that slurm.conf names is not known here: DNS or /etc/hosts"
+_NO_NAME = "this host does not know the host that slurm.conf names: see DNS or /etc/hosts"
 _BOOKS = "slurmdbd, Slurm's accounting, does not answer"
 _NO_BOOKS = "Slurm has no accounting here (AccountingStorageType)"
 _NO_SSH = "ssh does not reach the other host"
-_NOT_LET_IN = "ssh was not let in on the other host"
+_NOT_LET_IN = "the other host refused the login by ssh"
 
 OF_THIS_HOST = frozenset({_NO_CONF, _BAD_CONF, _NO_PLUGIN, _NO_SSH, _NOT_LET_IN})
 """Errors that say nothing about slurmctld, because it was never asked."""
@@ -90,11 +90,11 @@ MEANINGS = tuple(
         (r"[Rr]ate limit|exceeded rate", "slurmctld answers this user less often: its rate limit"),
         (r"Invalid job id", "Slurm knows no such job (any more)"),
         (r"Invalid node name|Node \S+ not found", "Slurm knows no such node"),
-        (r"Invalid node state", "Slurm does not make that of a node in its present state"),
+        (r"Invalid node state", "Slurm refuses that for a node in its present state"),
         (r"Invalid partition", "Slurm knows no such partition"),
         (r"specify a reason", "Slurm wants a reason for that"),
         (r"already completing or completed", "the job is over, or ends just now"),
-        (r"operation is presently disabled", "Slurm does not take that just now"),
+        (r"operation is presently disabled", "Slurm does not allow that at the moment"),
         (r"Access/permission denied|Invalid user id", "Slurm does not let this user do that"),
         (r"sudo: .{0,200}(password|terminal)", "sudo wants a password: allow the command in sudoers"),
     )

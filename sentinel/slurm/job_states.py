@@ -202,7 +202,7 @@ def find_unknown_state(jobs: Iterable[Job]) -> str:
         if job.state == REVOKED:
             return f"job {job.id} {AWAY}"
         if job.state not in JOB_STATES:
-            return f"job {job.id} is {job.state}, a state that is not known here"
+            return f"job {job.id} is {job.state}, a state that sentinel does not know"
     return ""
 
 

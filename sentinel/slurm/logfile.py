@@ -26,7 +26,7 @@ def log_position(path: str) -> str:
     """The position where the log ends now, for `read_log_since`. Raises CannotTell if the log
     cannot be read from here."""
     if not path.startswith("/"):
-        raise CannotTell("where it is, nobody said (`slurmctld_log`, SlurmctldLogFile)")
+        raise CannotTell("no absolute path of it is known (`slurmctld_log`, SlurmctldLogFile)")
     _require_order(_run_tool(["tail", "-c", str(EARLIER_BYTES), "--", path], path), path)
     return f"{_stat_text(path)} {path}"
 
@@ -37,7 +37,7 @@ def read_log_since(place: str) -> str:
     Raises CannotTell if `place` is not valid, the log was rotated, or it cannot be read."""
     match = _PLACE.fullmatch(place)
     if match is None:
-        raise CannotTell("where it ended before, nobody knows")
+        raise CannotTell("not known where it ended at the last look")
     file, size, path = match[1], int(match[2]), match[3]
     out = _run_tool(["tail", "-c", f"+{size + 1}", "--", path], path)
     now, _, length = _stat_text(path).rpartition(":")

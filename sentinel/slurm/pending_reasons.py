@@ -367,7 +367,7 @@ def explain_job_reason(
             told.code, ReasonEnd.ITSELF, "not everywhere; Slurm expects it to start", DAY_S
         )
     if (told.one_partition or told.code.startswith("QOS")) and "," in partition:
-        words = f"{told.meaning}, of several the one that was tried last"
+        words = f"{told.meaning} (Slurm tried several; this is the last of them)"
         return PendingReason(told.code, ReasonEnd.ITSELF, words, DAY_S)
     if grows and told.code == "PartitionConfig":
         return PendingReason(

@@ -51,7 +51,7 @@ def explain_disorder(log: str) -> str:
     for stamp in _STAMP.finditer(log):
         at = stamp[1]
         if at is None:
-            return "its times have no milliseconds, so a user's text could pass for a line of it"
+            return "its times have no milliseconds, so a text of a user could look like one of its lines"
         if at < last:
             return f"its times go back, from {last} to {at}: a user's text may stand in it"
         last = at

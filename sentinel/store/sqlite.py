@@ -240,8 +240,8 @@ def _require_known_owners(place: str) -> None:
             owner = os.lstat(path).st_uid
             if owner not in known and not is_of_writing_group(owner, seen):
                 raise StateRefused(
-                    f"{path}: belongs to uid {owner}, who may have replaced it, so it is not used; "
-                    f"name that user in `trust`, or remove it, and let nobody else write there: "
+                    f"{path}: belongs to uid {owner}, who may have replaced it, so it is not used. "
+                    f"Name that user in `trust`, or remove the file; let nobody else write there: "
                     f"{quote_command('chmod', 'go-w', directory)}"
                 )
 

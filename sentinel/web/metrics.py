@@ -62,7 +62,7 @@ class _FactsCollector:
             "build_info", "The version that runs.", ("version",), [((__version__,), 1)]
         )
         yield _make_gauge(
-            "last_look_timestamp_seconds", "When this was put together.", (), [((), f.at)]
+            "last_look_timestamp_seconds", "When these numbers were collected.", (), [((), f.at)]
         )
         for part in (
             _list_check_metrics,
@@ -125,7 +125,7 @@ def _list_check_metrics(f: Facts) -> Iterator[Metric]:
         yield _make_gauge(
             name, text, names, [(_get_check_labels(c), getattr(c, field)) for c in ran]
         )
-    seen, text = "check_seen_timestamp_seconds", "When it last saw something."
+    seen, text = "check_seen_timestamp_seconds", "When the check last saw what it watches."
     yield _make_gauge(seen, text, names, [(_get_check_labels(c), c.seen) for c in f.checks])
 
 
@@ -178,7 +178,7 @@ def _list_cluster_metrics(f: Facts) -> Iterator[Metric]:
         return
     yield _make_gauge(
         "nodes_seen_timestamp_seconds",
-        "When Slurm last told of its nodes.",
+        "When Slurm last answered about its nodes.",
         (),
         [((), f.nodes_seen)],
     )

@@ -97,10 +97,10 @@ def _reload_config(
     except ConfigError as error:
         return replace(before, invalid=str(error), action_service=None)
     if app.get_state_location(settings) != app.get_state_location(begun):
-        raise NeedsRestart("state: another one is taken up by a restart, not by a reload")
+        raise NeedsRestart("state: a new place for it needs a restart; a reload keeps the old one")
     last_good.store_last_good(settings)
     if (settings.web, settings.metrics) != (begun.web, begun.metrics):
-        print("sentinel: web, metrics: what is new is taken up by a restart", file=sys.stderr)
+        print("sentinel: web, metrics: restart sentinel to use the new settings", file=sys.stderr)
     fresh = build_runtime_config(settings, clock, dry_run, before.plan.cluster)
     return replace(fresh, unloaded=preload(settings))
 

@@ -360,7 +360,7 @@ def test_a_slurm_that_is_ill_after_the_mark_gets_no_return() -> None:
     request = ActionRequest(action="undrain", target="n1", reason="x")
     record = w.actors[0].execute_request(request, SERVICE)
     assert (record.outcome, states(w)) == (ActionOutcome.WITHDRAWN, [None])
-    assert record.detail.startswith("it was marked, and then Slurm was unwell")
+    assert record.detail.startswith("it was marked, and then Slurm had trouble")
 
 
 def test_only_a_return_is_marked_and_none_that_is_forced() -> None:
@@ -460,7 +460,7 @@ def test_an_intent_that_others_took_for_given_up_is_not_carried_out() -> None:
     request = ActionRequest(action="undrain", target="n1", reason="x")
     record = ActionExecutor(rules, books, w.slurm, w.hosts[0]).execute_request(request, SERVICE)
     assert (record.outcome, w.slurm.changes) == (ActionOutcome.WITHDRAWN, [])
-    assert record.detail == "others took it for given up"
+    assert record.detail == "another process had counted it as given up"
 
 
 def test_after_a_refusal_no_further_command_runs() -> None:

@@ -109,7 +109,7 @@ def test_a_literal_word_fits_its_text_and_no_other(text: str) -> None:
         (
             "node",
             "gpu-[01-16]*",
-            "write node=~ and a regular expression|a pattern is written node=~",
+            "write node=~ and a regular expression|for a pattern write node=~",
         ),
         ("node", "gpu-[16-01]", "runs backwards"),
         ("node", "", 'node="" means those without one'),

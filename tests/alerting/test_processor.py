@@ -334,7 +334,10 @@ def _channels(batch: Batch) -> Sequence[str]:
         ),
         (Held(HeldKind.MUTED, "slurm"), "muted while slurm fires"),
         (Held(HeldKind.EXPLAINED, "nodes n3"), "told with its cause: nodes n3"),
-        (Held(HeldKind.CHECKS_AT_WORK, "disks"), "waits for disks: its cause may be found there"),
+        (
+            Held(HeldKind.CHECKS_AT_WORK, "disks"),
+            "waits until disks has run: it may find the cause",
+        ),
         (Held(HeldKind.FIRST_LOOK), "waits for the first look to end"),
         (Held(HeldKind.SETTLING), "its cause is over; muted until it has been looked at again"),
     ],

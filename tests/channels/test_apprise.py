@@ -150,4 +150,4 @@ def test_a_length_out_of_reason_is_refused(length: int) -> None:
 def test_the_receipt_names_the_service() -> None:
     """As Apprise calls it."""
     with Web(answers(200)) as server:
-        assert send(apprise(server), notification()).text == "apprise: JSON took it"
+        assert send(apprise(server), notification()).text == "apprise: JSON accepted it"

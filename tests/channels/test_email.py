@@ -401,7 +401,7 @@ def test_whether_the_server_lets_us_in_is_told_without_a_mail(smtp_server: Start
     server = smtp_server(security="starttls", logins={"me": "right"})
     login = {"username": "me", "password": Secret("right"), "ca_file": FilePath(server.ca)}
     said = asyncio.run(email(server, **login).reach())
-    assert said == f"{server.host}:{server.port} answers and takes the login"
+    assert said == f"{server.host}:{server.port} answers and accepts the login"
     with pytest.raises(ChannelError, match="check username and password"):
         asyncio.run(email(server, **(login | {"password": Secret("wrong")})).reach())
     with pytest.raises(ChannelError, match="set ca_file"):
@@ -548,7 +548,7 @@ BAD = [
     ({"timeout": Duration(0)}, ("timeout",), "longer than 0s"),
     ({"username": "me"}, ("password",), "needs both"),
     ({"password": Secret("x")}, ("username",), "needs both"),
-    ({"security": "none", "ca_file": FilePath("/ca")}, ("ca_file",), "no use"),
+    ({"security": "none", "ca_file": FilePath("/ca")}, ("ca_file",), "changes nothing"),
     (
         {"security": "none", "username": "me", "password": Secret("x")},
         ("security",),

@@ -251,7 +251,7 @@ def test_a_history_of_nonsense_costs_no_alert(messages: Any, more: Any) -> None:
         return web.json_response(TOOK)
 
     with Web(odd) as server:
-        assert "took it" in send(bot(server.url), resolved()).text
+        assert "accepted it" in send(bot(server.url), resolved()).text
 
 
 def test_a_history_that_hangs_costs_a_quarter_of_the_time() -> None:

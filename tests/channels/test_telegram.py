@@ -206,5 +206,5 @@ def test_a_picture_follows_the_message(name: str) -> None:
 
     with Web(text_only) as server:
         receipt = asyncio.run(make(server).send(some))
-        assert "its picture was not taken" in receipt.text
+        assert "its picture was not accepted" in receipt.text
         assert len(server.requests) == 2

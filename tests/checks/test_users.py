@@ -108,7 +108,9 @@ def test_a_state_that_is_not_known_is_no_end() -> None:
     """Unless another one of the name runs."""
     odd = made("7", "HIBERNATING", user=ME)
     runs = made("8", user=ME)
-    with pytest.raises(CannotTell, match="job 7 is HIBERNATING, a state that is not known here"):
+    with pytest.raises(
+        CannotTell, match="job 7 is HIBERNATING, a state that sentinel does not know"
+    ):
         running_jobs(context(FixedSlurm(jobs=[odd])), "train", [])
     assert running_jobs(context(FixedSlurm(jobs=[odd, runs])), "train", []) == [runs]
 

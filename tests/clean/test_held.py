@@ -52,7 +52,7 @@ def test_what_belongs_to_somebody_else_keeps_its_name(shared: Path, where: str) 
     owned(shared / "step4", 65534)
     told, complaint = asked("list", shared, who=NOBODY)
     assert [e["name"] for e in told["going"]] == ["step2", "step3"]
-    assert told["held"] == ["'step1': it may not be changed by who runs this"]
+    assert told["held"] == ["'step1': the user who runs this may not change it"]
     told, complaint = asked("remove", shared, names=("step1", "step2"), who=NOBODY)
     assert (told["removed"], complaint) == (1, told["errors"][0])
     assert (shared / "step1" / "inner" / "more").exists()

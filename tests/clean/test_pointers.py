@@ -59,7 +59,7 @@ def refused(root: Path, rules: RetentionRules = RULES, **how: tuple[str, ...]) -
     assert (told, names(root)) == (None, before)
     assert again == complaint
     last: str = complaint.rpartition("\n")[2]
-    assert "; nothing goes until it can be followed" in last
+    assert "; nothing is removed until it can be followed" in last
     return last
 
 
@@ -422,7 +422,7 @@ def test_any_link_that_leads_nowhere_stops_everything(root: Path, name: str) -> 
     (root / name).symlink_to("gone")
     assert refused(root) == (
         f"{root}/{name}: is a link that leads nowhere: No such file or directory; "
-        "nothing goes until it can be followed; "
+        "nothing is removed until it can be followed; "
         f"if it points to no checkpoint, write `ignore: [{name}]`"
     )
 
@@ -501,7 +501,7 @@ def test_a_pointer_that_may_not_be_read_stops_everything(shared: Path, mode: str
     told, complaint = asked("list", shared, who=NOBODY)
     assert told is None
     assert f"\n{shared}/latest: " in complaint
-    assert "Permission denied; nothing goes" in complaint
+    assert "Permission denied; nothing is removed" in complaint
 
 
 def test_a_pointer_that_hangs_is_named_and_nothing_goes(root: Path, fuse: Fuse) -> None:
@@ -526,7 +526,7 @@ def test_the_check_says_which_pointer_it_is(root: Path) -> None:
     with pytest.raises(CannotTell) as told:
         check.run(context(now=NOW, limit=30.0))
     assert str(told.value) == (
-        f"{root}/latest: is neither a file nor a link; nothing goes until it can be followed; "
+        f"{root}/latest: is neither a file nor a link; nothing is removed until it can be followed; "
         "if it points to no checkpoint, write `ignore: [latest]`"
     )
 
@@ -613,7 +613,7 @@ def test_a_link_inside_that_nobody_may_follow_stops_everything(shared: Path) -> 
     (shared / "step5" / "base").symlink_to("../../closed/step1")
     told, complaint = asked("list", shared, who=NOBODY)
     assert told is None
-    assert "base: cannot be followed: Permission denied; nothing goes" in complaint
+    assert "base: cannot be followed: Permission denied; nothing is removed" in complaint
 
 
 def test_a_pointer_that_breaks_during_a_request_keeps_the_rest(root: Path) -> None:

@@ -323,7 +323,7 @@ def test_a_list_says_nothing_of_nodes(shell: Shell, tmp_path: Path) -> None:
 def test_a_key_that_is_away_holds_up_no_job(shell: Shell) -> None:
     """A prolog that ends with anything but 0 drains its node: of every job, on every node."""
     done = shell.done("gpus", "check", "--list", "/nowhere", "--key-file", "/nowhere/key")
-    assert "cannot tell, and holds up nothing: /nowhere/key: " in done.stderr
+    assert "cannot tell, so it stops nothing: /nowhere/key: " in done.stderr
 
 
 def test_looking_makes_no_state(tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ WRONG = [
     (["silence", "check=bad", "--for", "2x"], "'2x' is no duration; write it like 90s, 15m, 2h or 3d"),
     (["silence", "check=bad", "--for", "1h", "--until", "2099-01-01"], "a silence always ends: give --for 2h or --until 2026-12-24T18:00"),
     (["silence", "check=", "--for", "1h"], "'check=' is neither an alert's id or name nor KEY=VALUE such as check=scratch"),
-    (["silence", "node=gpu-[16-01]", "--for", "1h"], "'gpu-[16-01]' is no list of nodes: the range 16-01 runs backwards; a pattern is written node=~ and a regular expression"),
+    (["silence", "node=gpu-[16-01]", "--for", "1h"], "'gpu-[16-01]' is no list of nodes: the range 16-01 runs backwards; for a pattern write node=~REGEX"),
     (["silence", "subject=gpu-[01-16]", "--for", "1h"], "'gpu-[01-16]': brackets stand for one character here, not for numbers; write node=gpu-[01-16] for nodes, or subject=~ and a regular expression"),
     (["silence", "node=~gpu-(", "--for", "1h"], "'gpu-(' is no regular expression: missing ), unterminated subpattern at position 4"),
     (["silence", "bad", "nonsense[01-03]", "--for", "1h"], "'nonsense[01-03]': brackets stand for one character here, not for numbers; write node=nonsense[01-03] for nodes, or subject=~ and a regular expression"),
@@ -96,7 +96,7 @@ def test_an_alert_is_acknowledged_and_silenced_by_its_id(say: Say) -> None:
     assert (code, said[:15]) == (0, "silenced until ")
     name = find_silence_id(said)
     assert "by ann: check=bad cluster=lab subject=bad disk swap" in say("list")[1]
-    assert say("unsilence", name) == (0, f"{name}: ended; you hear of what still fires")
+    assert say("unsilence", name) == (0, f"{name}: ended; alerts that still fire are sent again")
 
 
 def test_an_order_of_the_command_line_is_logged_by_who_leads_and_its_note_shown(
@@ -153,7 +153,7 @@ def test_a_silence_is_of_the_nodes_that_it_says(nodes: Say, words: list[str], fi
 
 def test_a_silence_that_fits_what_has_no_such_label_says_so(nodes: Say) -> None:
     """All but one node: that is every training's alert as well."""
-    said = "it fits alerts without such a label too"
+    said = "it also matches alerts that do not have this label"
     assert said in nodes("silence", "node!=gpu-01", "--for", "2h")[1]
     assert said not in nodes("silence", "node!=gpu-01", 'node!=""', "--for", "2h")[1]
 
@@ -223,7 +223,9 @@ def test_a_check_and_a_subject_name_an_alert_or_one_to_come(
         assert (code, "no current alert matches it" not in said) == (0, fits)
     assert "check=disks cluster=lab subject=/no/a" in say("list")[1]
     assert "kind=fs subject=/no/c" in say("list")[1]
-    assert say("unsilence", "disks", "/no/a")[1].endswith(": ended; you hear of what still fires")
+    assert say("unsilence", "disks", "/no/a")[1].endswith(
+        ": ended; alerts that still fire are sent again"
+    )
     assert main(["explain", "disks", "/no/b", "-c", "sentinel.yaml"]) == 0
     assert capsys.readouterr().out.startswith("firing critical: disks /no/b for ")
     code, said = say("silence", "fs", "n[01-03]", "--for", "1h")

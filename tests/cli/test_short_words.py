@@ -102,7 +102,7 @@ def test_all_checks_at_once(say: Say) -> None:
     assert [row["status"] for row in json.loads(text)] == ["ok", "critical"]
     assert say("check --all root") == (
         64,
-        "sentinel: --all runs every configured check: root has no use with it",
+        "sentinel: --all runs every configured check; leave out root",
     )
 
 

@@ -132,11 +132,11 @@ BAD = [
     ("web: {listen: localhost}", "1: web.listen: write it like 127.0.0.1:9650"),
     (
         "web: {listen: '[::1]:9650', user_header: X-Remote-User}",
-        "1: web.token: is missing: by it the proxy that names the user proves itself",
+        "1: web.token: is missing: the proxy that names the user proves itself with it",
     ),
     (
         "web: {listen: '[::1]:9650', administrators: [ann]}",
-        "1: web.user_header: is missing: without it nobody has a name",
+        "1: web.user_header: is missing: the header in which the proxy names the user",
     ),
     (
         "web: {listen: '[::1]:9650', url: https://x.example.org}",
@@ -399,7 +399,7 @@ BAD = [
     (
         "inhibit:\n  - when: {node: 'gpu-[16-01]'}\n    mute: {}",
         "2: inhibit[0].when.node: 'gpu-[16-01]' is no list of nodes: the range 16-01 runs "
-        "backwards; a pattern is written node=~ and a regular expression",
+        "backwards; for a pattern write node=~REGEX",
     ),
     (
         "inhibit:\n  - when: {subject: ['a', 'gpu-[01-16]']}\n    mute: {}",
@@ -768,7 +768,7 @@ channels:
         ),
         (
             "channels: {tty: {kind: screen}}\nroutes:\n  - to: [tty]\n    repeat: 0s",
-            "4: routes[0].repeat: 0s is too often: every pass would tell it again; at least 1m",
+            "4: routes[0].repeat: 0s is too often: each pass would send it again; at least 1m",
         ),
     ],
 )

@@ -65,7 +65,7 @@ def test_an_alert_goes_by_the_other_channels_too_once() -> None:
     play(story, routed(disk, ["chat"], chat=chat, mail=mail, sms=sms, book=book))
     assert chat.reasons == mail.reasons == sms.reasons == ["firing", "resolved"]
     assert book.reasons == []
-    assert "not known whether chat took it" in mail.got[0].note
+    assert "not known whether chat accepted it" in mail.got[0].note
 
 
 def test_a_sure_answer_goes_nowhere_else() -> None:

@@ -316,7 +316,7 @@ def test_a_document_of_a_future_major_version() -> None:
     """Of a known shape: its failures count, its passes prove nothing. Else: what it says failed."""
     new = dcgmi_json("4").replace('"4.2.3"', '"5.0.1"')
     assert verdict(new).outcome == "inconclusive"
-    assert verdict(new).why.startswith("DCGM 5.0.1 is newer than what is known here (2 to 4)")
+    assert verdict(new).why.startswith("DCGM 5.0.1 is newer than what sentinel knows (2 to 4)")
     bad = dcgmi_json("4", [Failure(gpu=5)]).replace('"4.2.3"', '"5.0.1"')
     assert (verdict(bad).outcome, verdict(bad).confirmed) == ("fail", True)
     table = dcgmi_table(version="4").replace("4.2.3", "5.0.1")

@@ -744,7 +744,7 @@ def test_a_recovery_action_is_told_with_its_word() -> None:
     head = "NVRM: Xid (PCI:0000:07:00): 154, GPU recovery action changed from 0x0 (None) to"
     assert one(f"{head} 0x1 (PF FLR)").meaning.endswith("changed to PF FLR (0x1)")
     unknown = one(f"{head} 0xb (Wash)")
-    assert unknown.meaning.endswith("changed to Wash (0xb), which is not known here")
+    assert unknown.meaning.endswith("changed to Wash (0xb), which sentinel does not know")
     assert one("NVRM: Xid (PCI:0000:07:00): 154, in other words").meaning.endswith("changed")
 
 

@@ -78,7 +78,7 @@ def test_it_changes_nothing(lived: Path) -> None:
 
 def test_no_state(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert ask(write_file(tmp_path)) == 66
-    assert "no state yet, so there is no past to play" in capsys.readouterr().err
+    assert "there is no state yet, so nothing can be played" in capsys.readouterr().err
     assert not (tmp_path / "state").exists()
 
 

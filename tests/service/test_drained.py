@@ -193,7 +193,7 @@ def test_an_error_of_slurm_is_told_in_its_words(ward: Ward) -> None:
         '[ "$1" != update ] || { echo "slurm_update error: Invalid node state specified" >&2; '
         "exit 1; }"
     )
-    told = "error: Slurm does not make that of a node in its present state: slurm_update error: Inv"
+    told = "error: Slurm refuses that for a node in its present state: slurm_update error: Inv"
     ward.tick_until(lambda: f"not given back: {told}" in ward.seen())
     assert ward.drained()
     assert ward.acted()[:2] == ["intended", "error"]

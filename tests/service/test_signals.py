@@ -66,7 +66,7 @@ def test_a_reload_does_not_take_the_log_of_actions_to_another_state(watch: Watch
     other = watch.folder / "other"
     watch.config.write_text(good.replace(f"state: {watch.state}", f"state: {other}"))
     service.signal(signal.SIGHUP)
-    service.wait_for(lambda: "taken up by a restart" in service.err, "the refusal")
+    service.wait_for(lambda: "needs a restart" in service.err, "the refusal")
     assert "the old one stays in force" in service.err
     assert not other.exists()
     assert service.terminate() == 0

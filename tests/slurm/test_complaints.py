@@ -82,7 +82,7 @@ def test_an_answer_that_leaves_something_out_is_known_by_its_words(err: bytes) -
         (
             'squeue: error: slurm_set_addr: Unable to resolve "ctl"; slurm_load_jobs error: '
             "Unable to contact slurm controller (connect failure)",
-            "not known here: DNS",
+            "does not know the host",
         ),
         (
             "squeue: fatal: Unable to process configuration file; squeue: error: Parsing error at "

@@ -102,7 +102,7 @@ DRAWN_5 = (
     Case("no-submission-without-a-controller", GITHUB + "galaxyproject/pulsar/issues/254", lambda: submitted_job(b"sbatch: error: Batch job submission failed: Unable to contact slurm controller (connect failure)\n"), "", COST),
     Case("killed-by-its-dependency", GITHUB + "desihub/desispec/pull/2658", lambda: booked("CANCELLED by 0", "0:0"), "CANCELLED 0 None 0 no death", COST),
     Case("jobs-of-an-account", GITHUB + "pitt-crc/user-manual/pull/59", lambda: waits("(QOSMaxJobsPerUserLimit)"), "waits", COST),
-    Case("a-socket-that-timed-out", GITHUB + "mlr-org/batchtools/issues/201", lambda: complaint_meaning("slurm_load_jobs error: Socket timed out on send/recv operation").partition(":")[0], "slurmctld took the question and did not answer in time", COST),
+    Case("a-socket-that-timed-out", GITHUB + "mlr-org/batchtools/issues/201", lambda: complaint_meaning("slurm_load_jobs error: Socket timed out on send/recv operation").partition(":")[0], "slurmctld got the question and did not answer in time", COST),
     Case("no-such-array", GITHUB + "facebookresearch/cc_net/issues/32", lambda: submitted_job(b"sbatch: error: Batch job submission failed: Invalid job array specification\n"), "", COST),
     Case("a-launch-that-failed-in-brackets", GITHUB + "ArjunaCluster/ArjunaUsers/issues/56", lambda: waits("(launch failed requeued held)"), "person", COST),
     Case("still-running-in-the-books", GITHUB + "aiidateam/aiida-core/issues/4646", lambda: booked("RUNNING", "0:0"), "RUNNING None None - no death", COST),
@@ -122,7 +122,7 @@ DRAWN_6 = (
     Case("sbatch-without-a-controller", GITHUB + "gabrieleiannetti/slurm_cluster_wiki/issues/1", lambda: complaint_meaning("sbatch: error: Batch job submission failed: Unable to contact slurm controller (connect failure)").partition(":")[0], "slurmctld cannot be reached", COST),
     Case("eleven-thousand-nodes", GITHUB + "reframe-hpc/reframe/issues/1049", lambda: waits("ReqNodeNotAvail, UnavailableNodes:nid[00013-02055,02056-12000]"), "waits", COST),
     Case("failed-in-the-books", PLUGIN + "issues/157", lambda: booked("FAILED", "1:0"), "FAILED 1 None - death", COST),
-    Case("a-socket-in-the-middle", GITHUB + "jupyterhub/batchspawner/pull/179", lambda: complaint_meaning("slurm_load_jobs error:  Socket timed out on send/recv").partition(":")[0], "slurmctld took the question and did not answer in time", COST),
+    Case("a-socket-in-the-middle", GITHUB + "jupyterhub/batchspawner/pull/179", lambda: complaint_meaning("slurm_load_jobs error:  Socket timed out on send/recv").partition(":")[0], "slurmctld got the question and did not answer in time", COST),
     Case("a-node-did-not-come-up", GITHUB + "nextflow-io/nextflow/issues/5298", lambda: booked("NODE_FAIL", "1:0"), "NODE_FAIL None None - death", COST),
 )  # fmt: skip
 

@@ -79,12 +79,16 @@ class CheckpointCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     TIMEOUT: ClassVar[float] = 120
     METRICS = (
         Metric(
-            "age_seconds", "checkpoint_age_seconds", "Age of the newest.", "seconds", moves="up"
+            "age_seconds",
+            "checkpoint_age_seconds",
+            "Age of the newest checkpoint.",
+            "seconds",
+            moves="up",
         ),
         Metric("at_risk_seconds", "checkpoint_at_risk_seconds", "Work not saved.", "seconds"),
-        Metric("size_bytes", "checkpoint_size_bytes", "Size of the newest.", "bytes"),
+        Metric("size_bytes", "checkpoint_size_bytes", "Size of the newest checkpoint.", "bytes"),
         Metric("complete", "checkpoint_complete", "Complete checkpoints there are."),
-        Metric("step", "checkpoint_step", "Step of the newest."),
+        Metric("step", "checkpoint_step", "Step of the newest checkpoint."),
     )
     COLUMNS = (
         Column("training or folder", "subject"),
@@ -122,7 +126,7 @@ class CheckpointCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     def __post_init__(self) -> None:
         validate_place(self.path, self.match)
         if self.late_after <= 0:
-            raise Invalid("has to be longer than nothing", "late_after")
+            raise Invalid("must be longer than 0s", "late_after")
         if self.job and self.many:
             raise Invalid(
                 "`job` (one training) and `job_match` or a size exclude each other", "job"

@@ -77,7 +77,13 @@ class CleanCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
             "path",
         ),
         Metric("used_bytes", "clean_used_bytes", "Their size.", "bytes", "path"),
-        Metric("removable", "clean_removable", "Those that may go.", "", "path"),
+        Metric(
+            "removable",
+            "clean_removable",
+            "Of these, those that the rules allow to remove.",
+            "",
+            "path",
+        ),
         Metric("removable_bytes", "clean_removable_bytes", "Their size.", "bytes", "path"),
     )
     SOURCES = (

@@ -109,7 +109,9 @@ class DiagCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         if self.archive and not self.archive.startswith("/"):
             raise Invalid(f"{self.archive!r} is no absolute path; begin it with /", "archive")
         if bool(self.command) != (self.test == "command"):
-            raise Invalid("is the list of words that `test: command` runs", "command")
+            raise Invalid(
+                "belongs to `test: command`: the words that it runs, as a list", "command"
+            )
         if (
             self.keep is not None
             and not self._max_test_s + 2 * TEST_START_LIMIT_S <= self.keep <= DAY_S
@@ -122,14 +124,14 @@ class DiagCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def unused(self) -> Iterator[tuple[str, str]]:
         """Settings that change nothing as it is configured, and why."""
         if self.on_fail == "tell":
-            yield "limits", "they are those of `on_fail: drain`"
+            yield "limits", "they limit `on_fail: drain`, which is not set"
         back = self.nodes == "returned"
         if back:
             yield "fresh", "every node that returns is tested"
         else:
             yield "keep", "only `nodes: returned` are kept"
         if self.test != "dcgmi":
-            yield "level", "it is dcgmi's"
+            yield "level", "only `test: dcgmi` has levels"
         if self.level == 4 or back or self.test != "dcgmi":
             why = "`level: 4` is the deepest" if self.level == 4 else "all are tested alike"
             yield "deepen", why

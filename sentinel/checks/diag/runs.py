@@ -73,7 +73,7 @@ def explain_lost_run(run: DiagRun, end_of: Callable[[str], JobEnd | None], now: 
     end = end_of(run.job)
     if end is None:
         return "its job is gone and left no result"
-    words = state_meaning(end.state).words or "ended in a state that is not known here"
+    words = state_meaning(end.state).words or "ended in a state that sentinel does not know"
     late = "timed out: " if end.state == "TIMEOUT" else ""
     return f"{late}its job {words} ({end.state}) and left no result"
 

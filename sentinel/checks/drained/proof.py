@@ -122,7 +122,7 @@ def _explain_unseen_gpu(gpu: Gpu) -> str:
     if gpu.troubles:
         return f"not read: {gpu.troubles[0]}"
     unknown = next((word for word in gpu.unknown if not word.mild), None)
-    return f"{unknown.field} says '{unknown.word}', which is not known here" if unknown else ""
+    return f"{unknown.field} says '{unknown.word}', which sentinel does not know" if unknown else ""
 
 
 def prove_no_xids(sight: NodeEvidence, probe: NodeProbe, rules: ProofRules) -> ProofItem:
@@ -135,7 +135,7 @@ def prove_no_xids(sight: NodeEvidence, probe: NodeProbe, rules: ProofRules) -> P
     if log is None or isinstance(log, Unread):
         return ProofItem(name="xids", good=None, text=explain_unread(log))
     if isinstance(identity, Unread) or sight.wrong_since is None:
-        return ProofItem(name="xids", good=None, text="nobody knows since when to look")
+        return ProofItem(name="xids", good=None, text="not known since when to look")
     # The later of the two clocks counts, so that a slow clock does not hide what came shortly
     # before.
     booted = max(identity.time, sight.now) - identity.uptime
@@ -262,7 +262,9 @@ def _prove_not_reserved(sight: NodeEvidence) -> ProofItem:
 def _prove_reasons(sight: NodeEvidence, rules: ProofRules) -> ProofItem:
     """All reasons of this absence from service must be allowed. Earlier absences do not count."""
     if sight.completing is not None and "DRAIN" not in sight.node.flags:
-        return ProofItem(name="history", good=True, text="it is not drained, no reason can be lost")
+        return ProofItem(
+            name="history", good=True, text="it is not drained, so no reason can be overwritten"
+        )
     if objection := _find_persons_objection(sight, rules):
         return _make_bad_item("history", objection)
     if sight.readings is None:
@@ -275,7 +277,7 @@ def _prove_reasons(sight: NodeEvidence, rules: ProofRules) -> ProofItem:
         return _make_bad_item("history", f"its reason replaced another one: '{visible(found)}'")
     if may_be_old_reason(sight.node, sight.readings):
         return _make_bad_item(
-            "history", "its reason is that of an earlier time; why it left now, nobody tells"
+            "history", "its reason is an older one; why it left service now is not known"
         )
     if trouble := sight.history.trouble:
         return ProofItem(name="history", good=None, text=visible(f"slurmctld's log: {trouble}"))
@@ -351,7 +353,7 @@ def _prove_not_blocked(sight: NodeEvidence, probe: NodeProbe, rules: ProofRules)
         f"{b.name} (pid {b.pid}) {hanging.describe_wait(b, probe)}" for b in (lasting or stuck)[:5]
     )
     if not lasting:
-        text = f"in state D for this moment, to be looked at again: {shown}"
+        text = f"in state D just now, which may pass; the next look tells: {shown}"
         return ProofItem(name="blocked", good=None, text=visible(text), moment=True)
     more = f" and {len(lasting) - 5} more" if len(lasting) > 5 else ""
     return _make_bad_item(
@@ -374,7 +376,7 @@ def _find_lasting_pids(probe: NodeProbe) -> frozenset[int]:
 def _prove_by_command(name: str, sight: NodeEvidence) -> ProofItem:
     answer = sight.ran.get(name)
     if answer is None:
-        text = "not run while something else is not proven"
+        text = "runs only after all else is proven"
         # lasts only as long as the other conditions
         return ProofItem(name=name, good=None, text=text, moment=True)
     if not isinstance(answer, Answered):

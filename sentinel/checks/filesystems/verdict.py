@@ -42,7 +42,7 @@ _UNSEEN = {
     "File name too long": "has too long a name",
     "Function not implemented": "tells nothing of its size: its driver knows no statfs",
     "Operation not supported": "tells nothing of its size: its driver knows no statfs",
-    "Operation not permitted": "may not be looked at by who runs this",
+    "Operation not permitted": "is not open to the user who runs this",
     "Too many open files in system": "could not be asked: this machine has too many open files",
     "Too many open files": "could not be asked: this process has too many open files",
     "Interrupted system call": "could not be asked: a signal came between",

@@ -44,9 +44,9 @@ class FsSettings(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         if not self.job:
             yield "users", "it says whose `job` is meant; name the job"
         if not self.paths:
-            yield "mounted", "without `paths` all that is mounted is looked at, and nothing else"
+            yield "mounted", "without `paths` the check looks only at what is mounted"
         if not (self.headroom or self.warn.full_in is not None or self.crit.full_in is not None):
-            yield "lag", "it is for a forecast: `full_in` or `headroom`"
+            yield "lag", "it belongs to a forecast; set `full_in` or `headroom`"
 
     def _judge_nodes(self) -> None:
         if self.nodes or self.job:

@@ -37,7 +37,7 @@ def judge_probe(done: proc.Done) -> tuple[Status, str, float | None]:
         return Status.OK, "", float(done.out)
     why = visible(decode_lines(done.err).strip())
     if explain_question(why):
-        return Status.UNKNOWN, f"may not be written by who runs this: {why.lower()}", None
+        return Status.UNKNOWN, f"the user who runs this may not write there: {why.lower()}", None
     if done.code == 1 and "\n" not in why:
         return Status.CRITICAL, f"cannot be written: {why}", None
     raise CannotTell(f"the write probe ended with {done.code}")

@@ -72,7 +72,7 @@ def problems(gpu: Gpu, warn: Limits, crit: Limits) -> Iterator[Problem]:
         what = " and ".join(gpu.untold)
         yield (
             Status.UNKNOWN,
-            f"its tool tells no {what} in a form that is known here (is it newer?)",
+            f"its tool tells no {what} in a form that sentinel knows (is it newer?)",
         )
 
 
@@ -82,14 +82,14 @@ def _troubles(gpu: Gpu) -> Problem:
     said = "; ".join(gpu.troubles[:3])
     if not gpu.answers:
         return Status.CRITICAL, f"does not answer properly ({said})"
-    return Status.WARNING, f"answers, but for {len(gpu.troubles)} of its fields ({said})"
+    return Status.WARNING, f"answers, but {len(gpu.troubles)} of its fields cannot be read ({said})"
 
 
 def _recovery(gpu: Gpu) -> Iterator[Problem]:
     """The problem that NVIDIA's own recovery action names, which comes first."""
     action = recovery_action(gpu.recovery or "None")
     if action is None:
-        yield Status.WARNING, f"the driver asks for '{gpu.recovery}', which is not known here"
+        yield Status.WARNING, f"the driver asks for '{gpu.recovery}', which sentinel does not know"
     elif action.advice is not Advice.IGNORE:
         said = action.advice.value
         yield Status.CRITICAL, f"the driver asks for: {gpu.recovery} ({said})"

@@ -114,7 +114,7 @@ def _of_text(source: str, text: str, cursor: Cursor | None) -> KernelLog | Unrea
     """Raises StrangeLine."""
     lines = text.rstrip("\n").split("\n")
     if not kernel_text.has_stamps(lines):
-        why = "dmesg shows no lines with times (cleared, printk.time?)"
+        why = "dmesg shows no lines with times: was it cleared, or is printk.time off?"
         return Unread(kind="failed", why=why)
     return kernel_text.log([source, *lines], proc.boot_id(), cursor)
 

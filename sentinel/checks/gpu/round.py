@@ -201,7 +201,7 @@ def _of_sight(
             about.well += f"; could not be read once: {gpu.troubles[0]}"
             gpu = replace(gpu, troubles=())
         if odd := sum(not word.mild for word in gpu.unknown):
-            about.well += f"; {odd} of its fields not known here"
+            about.well += f"; sentinel does not know {odd} of its fields"
         about.problems += judge.problems(gpu, this.warn, this.crit)
         if gpu.uuid in said:  # another part of the same device was reported already
             said[gpu.uuid].problems += about.problems

@@ -46,7 +46,7 @@ def findings(sights: Mapping[str, Sight]) -> Iterator[Finding]:
     for word, saying in list(said.items())[:MAX_WORDS]:
         yield _note(word, saying)
     if len(said) > MAX_WORDS:
-        text = f"{len(said) - MAX_WORDS} more words of GPU tools are not known here"
+        text = f"{len(said) - MAX_WORDS} more words of GPU tools that sentinel does not know"
         yield Finding(subject="words", status=Status.WARNING, summary=text)
 
 
@@ -98,7 +98,7 @@ def _note(word: UnknownWord, saying: Saying) -> Finding:
     return Finding(
         subject=f"{saying.tool} {word.field}: {word.word}",
         status=Status.OK if word.mild else Status.WARNING,
-        summary=f"{saying.tool}{driver} says '{word.word}' in {word.field}, which is not known here: "
+        summary=f"{saying.tool}{driver} says '{word.word}' in {word.field}, which sentinel does not know: "
         f"nothing is concluded from it ({where})",
         details="\n".join(saying.gpus[:MAX_NAMES]),
     )

@@ -71,7 +71,7 @@ def judge_clock(
     if sync is not None:
         known = IN_STEP.get(sync.word)
         if known is None:
-            yield Status.UNKNOWN, f"a state of the clock that is not known here: {sync.word}"
+            yield Status.UNKNOWN, f"a state of the clock that sentinel does not know: {sync.word}"
         elif not known:
             yield Status.WARNING, "nothing keeps the clock in step (not synchronised)"
         if sync.offset is not None and abs(sync.offset) > most:

@@ -129,7 +129,11 @@ def _judge_array(array: RaidArray) -> tuple[bool, Status, str] | None:
             return None  # an array that does not exist, or a container of a BIOS
         return True, Status.WARNING, f"the array does not run (state {array.state})"
     if array.state not in ARRAY_RUNS:
-        return False, Status.UNKNOWN, f"a state of an array that is not known here: {array.state}"
+        return (
+            False,
+            Status.UNKNOWN,
+            f"a state of an array that sentinel does not know: {array.state}",
+        )
     return None
 
 
@@ -140,7 +144,7 @@ def _judge_nvme(drive: NvmeController) -> tuple[bool, Status, str] | None:
         return False, Status.CRITICAL, "the kernel has given up the drive (state dead)"
     if drive.state in NVME_PASSES:
         return True, Status.WARNING, f"the drive does not answer (state {drive.state})"
-    return False, Status.UNKNOWN, f"a state of a drive that is not known here: {drive.state}"
+    return False, Status.UNKNOWN, f"a state of a drive that sentinel does not know: {drive.state}"
 
 
 def judge_smart(warnings: Mapping[str, int | None]) -> Iterator[Trouble]:
@@ -153,7 +157,7 @@ def judge_smart(warnings: Mapping[str, int | None]) -> Iterator[Trouble]:
         texts = [text for _, text in known]
         worst = max((status for status, _ in known), key=lambda s: s.rank, default=Status.UNKNOWN)
         if strange := bits & ~sum(SMART_BITS):
-            texts.append(f"a warning that is not known here (0x{strange:x})")
+            texts.append(f"a warning that sentinel does not know (0x{strange:x})")
         if texts:
             yield name, worst, f"the drive says: {'; '.join(texts)}"
 

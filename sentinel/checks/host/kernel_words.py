@@ -78,7 +78,7 @@ KERNEL_WORDS = (
         rf"EDAC MC[0-9]{{1,4}}: [0-9]{{1,10}} [A-Z]{{2,8}} {_ON}",
         "memory",
         Status.UNKNOWN,
-        "an error of memory whose severity is not known here",
+        "an error of memory of a severity that sentinel does not know",
         "drivers/edac/edac_mc.c",
     ),
     KernelWord(
@@ -249,7 +249,7 @@ _SEVERITIES = {
 }
 
 _DRIVE_LINE_PATTERN = re.compile(rf"(?!.{{12,15}}\[[0-9]{{1,10}}\])nvme {_DRIVE}: .{{1,400}}")
-UNKNOWN_DRIVE_TEXT = "the driver reports an error of the drive that is not known here"
+UNKNOWN_DRIVE_TEXT = "the driver reports an error of the drive that sentinel does not know"
 
 
 def find_said_words(lines: Sequence[KernelLine]) -> Iterator[SaidWord]:
@@ -315,7 +315,11 @@ def _judge_firmware(
     kind = next((s[2] for s in sections if s and s[1] == found[1]), "")
     part = _PARTS.get(kind, "firmware")
     if found[2] not in _SEVERITIES:
-        return part, Status.UNKNOWN, "the firmware reports an error of a severity not known here"
+        return (
+            part,
+            Status.UNKNOWN,
+            "the firmware reports an error of a severity that sentinel does not know",
+        )
     status = _SEVERITIES[found[2]]
     if status is COUNTED and part not in ("memory", "processor"):
         return part, IGNORED, ""

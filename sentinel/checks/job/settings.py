@@ -118,7 +118,7 @@ class JobSettings(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         if not self.many:
             yield "forget_after", "a training that is named is never forgotten"
         if not self.node_warnings:
-            yield "hidden_reasons", "reasons are in messages of `node_warnings`"
+            yield "hidden_reasons", "it hides reasons in messages of `node_warnings`, which is off"
 
     def _check_who(self) -> None:
         if self.name and self.match:

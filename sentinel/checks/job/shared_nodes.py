@@ -145,13 +145,13 @@ def find_luck_tail(shares: Iterable[float], at_least: int) -> float:
 
 
 def describe_shared_node(found: SharedNode) -> str:
-    """`3 of the last 4 interrupted runs had node gpu07: by luck in 1 of 5000 such histories (64 nodes
-    looked at)`."""
+    """`3 of the last 4 interrupted runs had node gpu07; by chance that happens once in 5000 times (64
+    nodes compared)`."""
     well = f"; {found.ended_well} with it ended well" if found.ended_well else ""
     return (
         f"{found.shared} of the last {found.interrupted} interrupted runs had node"
-        f" {visible(found.node)}: by luck in 1 of {_round_odds(found.chance)} such histories"
-        f" ({found.pool} nodes looked at){well}"
+        f" {visible(found.node)}; by chance that happens once in {_round_odds(found.chance)} times"
+        f" ({found.pool} nodes compared){well}"
     )
 
 

@@ -156,9 +156,9 @@ class Log(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         if self.loss and not self.loss.groups:
             raise Invalid("captures nothing; put the loss in a group", "loss")
         if self.stale_after != "auto" and self.stale_after <= 0:
-            raise Invalid("has to be longer than nothing", "stale_after")
+            raise Invalid("must be longer than 0s", "stale_after")
         if not 0 < self.floor <= self.ceiling:
-            raise Invalid("has to be longer than nothing, and no longer than `ceiling`", "floor")
+            raise Invalid("must be longer than 0s, and no longer than `ceiling`", "floor")
         if self.nan_after < 1:
             raise Invalid("has to be 1 or more", "nan_after")
         if self.on_stale and not (self.job or self.match):
@@ -169,22 +169,22 @@ class Log(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def unused(self) -> Iterator[tuple[str, str]]:
         """Settings that have no effect in this configuration, with the reason."""
         if not self.job:
-            yield "learn_from", "they are of earlier jobs of that name; name the `job`"
+            yield "learn_from", "it learns from earlier jobs of the same name; name the `job`"
         if not self.is_job_log:
             yield "users", "it says whose `job` is meant; name the job"
-            yield "startup", "it begins with the start of a `job`; name the job"
+            yield "startup", "it is counted from the start of a `job`; name the job"
             yield "ask_nodes", "the nodes of a `job` are asked; name the job"
             yield "looks", "the nodes of a `job` are looked at; name the job"
-            yield "trial", "it is of looks at the nodes of a `job`; name the job"
+            yield "trial", "it is the trial time of `looks`, which need a `job`; name the job"
         if self.stale_after != "auto":
             for key in ("floor", "ceiling"):
                 yield key, "it bounds what `stale_after: auto` learns"
         if self.progress == "growth":
-            yield "looks", "a number has to stand still first, and growth is none"
-            yield "trial", "it is of looks at nodes, and growth leads to none"
-            yield "slower_than", "the speed is that of the numbers of `progress`"
+            yield "looks", "nodes are looked at when a number stands still; growth has no number"
+            yield "trial", "it is the trial time of `looks`, and growth leads to none"
+            yield "slower_than", "speed is measured by the numbers of `progress`; growth has none"
         if self.looks == "off":
-            yield "trial", "it is of closer looks, and `looks` is off"
+            yield "trial", "it is the trial time of `looks`, which is off"
         if not (self.errors or self.known_errors):
             yield "ignore", "no errors are looked for"
         for key, action in (("killswitch", "killswitch"), ("signal", "cancel")):
@@ -313,7 +313,9 @@ class Log(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
                     f"{path!r} is of one of many trainings; write %x or %j in it", "metrics", number
                 )
         if self.metrics and self.progress == "growth":
-            raise Invalid("tell a step, and `progress: growth` looks at none", "metrics")
+            raise Invalid(
+                "changes nothing with `progress: growth`, which looks at no step", "metrics"
+            )
 
     def _make_plan(self, ctx: Context, reader: LogReader) -> LogPlan:
         known = merge_phases(self.phases)

@@ -39,7 +39,7 @@ LOST_LOSS_TEXTS = {
     NAN_ITERATIONS_NAME: "the trainer counted iterations with a NaN loss on the last {bad} lines",
     AT_MINIMUM_NAME: "the last {bad} steps were skipped at the least loss scale: nothing is learned",
     OVERFLOWED_NAME: "the last {bad} steps were skipped: gradients overflow at every loss scale",
-    ALL_VALUES_NAME: "every value on the last {bad} lines that tell a step is NaN",
+    ALL_VALUES_NAME: "every value on the last {bad} lines with a step is NaN",
     TOLD_NAME: "the log says {bad} times that the loss is NaN or infinite, and tells no other loss since",
     SKIPPED_NAME: "the last {bad} iterations were skipped: gradients overflow at every loss scale",
 }
@@ -215,7 +215,7 @@ def _judge_step_time(
         return None
     numbers: dict[str, Value] = {"percent": round(100 * pace.slowdown_share, 1)}
     if not pace.told:
-        least = f"from {100 * pace.least_share:.1f}% on a change would be told"
+        least = f"a change of {100 * pace.least_share:.1f}% or more is told"
         told = f"as usual, {pace.usual_s:.3g} s; {least}"
         return TopicAnswer(topic="step time", status=Status.OK, summary=told, values=numbers)
     limit = WARNING_SHARE if asked is None else min(WARNING_SHARE, 100 / asked - 1)

@@ -89,7 +89,7 @@ class NetworkCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True)
     TIMEOUT: ClassVar[float] = 50
     METRICS = (
         Metric("links", "network_links", "Links that were ever seen up.", "", "", ("node",)),
-        Metric("links_up", "network_links_up", "Of them those that are up.", "", "", ("node",)),
+        Metric("links_up", "network_links_up", "Of these, links that are up.", "", "", ("node",)),
     )
     PANEL: ClassVar[Panel] = "nodes"
     SOURCES = (

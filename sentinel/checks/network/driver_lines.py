@@ -170,7 +170,7 @@ DRIVER_MESSAGES = (
 
 _COMPILED_MESSAGES = [(row, re.compile(row.pattern, re.IGNORECASE)) for row in DRIVER_MESSAGES]
 
-UNKNOWN_ERROR_TEXT = "the driver reports an error that is not known here"
+UNKNOWN_ERROR_TEXT = "the driver reports an error that sentinel does not know"
 
 _INFINIBAND_PATTERN = re.compile(
     r"infiniband ((?:mlx5|efa|rdmap|bnxt_re|irdma|rocep|ibp)[\w-]{0,40}): (.*)"

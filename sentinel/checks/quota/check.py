@@ -88,7 +88,7 @@ class QuotaSettings(Check, frozen=True, kw_only=True, forbid_unknown_fields=True
         else:
             yield "pattern", "it reads what a `command` prints"
         if not (self.headroom or self.warn.full_in is not None or self.crit.full_in is not None):
-            yield "lag", "it is for a forecast: `full_in` or `headroom`"
+            yield "lag", "it belongs to a forecast; set `full_in` or `headroom`"
 
 
 def _judge_quotas(quotas: Sequence[str]) -> None:

@@ -173,7 +173,7 @@ def _doubt(found: Document, ran: Ran, blames: Sequence[Blame]) -> str:
         return "a test ended in a way that is not known"
     if levels.too_new(found.version):
         return (
-            f"DCGM {found.version} is newer than what is known here (2 to {levels.NEWEST}): "
+            f"DCGM {found.version} is newer than what sentinel knows (2 to {levels.NEWEST}): "
             "nothing in it failed, which proves nothing"
         )
     return _untested(found, ran)

@@ -303,7 +303,7 @@ def test_other_checks_send_nobody_after_a_child_that_waits(fuse: Fuse) -> None:
     [
         ({"path": FilePath("ckpt")}, "no absolute path"),
         ({"path": FilePath("/ckpt"), "match": re.compile("step.*")}, "put the step in a group"),
-        ({"path": FilePath("/ckpt"), "late_after": Duration(0)}, "longer than nothing"),
+        ({"path": FilePath("/ckpt"), "late_after": Duration(0)}, "must be longer than 0s"),
     ],
 )
 def test_settings_that_can_find_nothing_are_refused(settings: Any, said: str) -> None:

@@ -194,7 +194,7 @@ def test_what_is_not_known_is_told_by_what_will_not_pass_by_itself() -> None:
     probe = replace(CLEAN, blocked=(blocked(9),), gpu_processes=late)
     assert "gpu processes: not read, took too long" in only(run(probe=probe)).summary
     alone = only(run(probe=replace(CLEAN, blocked=(blocked(9),))))
-    assert "hanging: in state D for this moment" in alone.summary
+    assert "hanging: in state D just now" in alone.summary
 
 
 def test_state_d_of_one_look_wakes_nobody() -> None:
@@ -210,7 +210,7 @@ def test_state_d_of_one_look_wakes_nobody() -> None:
     assert only(run(memory=second.memory)).status is Status.WARNING
     proofs = run(DrainedCheck(undrain=True, proofs={"nhc": ["/usr/sbin/nhc"]}), probe=doubt)
     assert only(proofs).patience > 0  # a proof that waits for the others is no doubt of its own
-    assert "hanging: in state D for this moment" in only(proofs).summary
+    assert "hanging: in state D just now" in only(proofs).summary
     known = run(probe=stuck, memory=first.memory)
     assert only(known).patience == 0
     assert only(run(probe=doubt, memory=known.memory)).patience == 0

@@ -160,7 +160,7 @@ def test_state_d_of_this_moment_is_looked_at_again(pid: int) -> None:
     """It may be the probe's own ps: no proof, and no hang either."""
     bad = one(spoilt(blocked=(blocked(pid),)))
     assert (bad.name, bad.good) == ("blocked", None)
-    assert "to be looked at again: cat (pid " in bad.text
+    assert "the next look tells: cat (pid " in bad.text
     assert one(spoilt(blocked=(blocked(pid), blocked(7)))).good is False
 
 
@@ -292,7 +292,7 @@ def test_a_reason_that_was_there_before_is_no_reason_of_now() -> None:
     )
     item = one(sight(readings=(LEFT_SERVICE, kept)))
     assert (item.name, item.good) == ("history", False)
-    assert item.text.startswith("its reason is that of an earlier time")
+    assert item.text.startswith("its reason is an older one")
 
 
 def test_users_who_may_be_there() -> None:
@@ -443,7 +443,7 @@ def test_how_many_gpus_slurm_promises(gres: str, count: int | None) -> None:
             "exit code 1: ERROR: nhc: check_fs",
         ),
         (TimedOut("no answer within 30s"), None, "did not end: no answer within 30s"),
-        (None, None, "not run while something else is not proven"),
+        (None, None, "runs only after all else is proven"),
     ],
 )
 def test_a_configured_proof(answer: object, good: bool | None, text: str) -> None:
@@ -562,9 +562,9 @@ def test_an_xid_of_an_hour_before_the_drain_counts() -> None:
     """To the second; where the drain's time is unknown nobody knows since when to look."""
     assert one(spoilt(kernel=kernel((-3600, XID.format(79))))).good is False
     undated = items(sight(replace(NODE, reason_time=None)))["xids"]
-    assert (undated.good, undated.text) == (None, "nobody knows since when to look")
+    assert (undated.good, undated.text) == (None, "not known since when to look")
     unknown = items(spoilt(identity=LATE))["xids"]
-    assert (unknown.good, unknown.text) == (None, "nobody knows since when to look")
+    assert (unknown.good, unknown.text) == (None, "not known since when to look")
 
 
 def test_a_log_that_begins_an_hour_before_the_drain_is_whole() -> None:

@@ -67,7 +67,7 @@ def test_healthy_gpus_are_fine_each_by_itself() -> None:
         ({"life": {"sram_uncorrectable_parity": 5}}, "warning", "5 uncorrectable SRAM"),
         ({"recovery": "Reset"}, "critical", "the driver asks for: Reset"),
         ({"recovery": "Reboot"}, "critical", "the driver asks for: Reboot"),
-        ({"recovery": "Dance"}, "warning", "not known here"),
+        ({"recovery": "Dance"}, "warning", "sentinel does not know"),
         ({"recovery": "N/A"}, None, ""),
         ({"throttled": ("gpu_idle", "sw_power_cap")}, None, ""),
         ({"throttled": ("hw_thermal_slowdown",)}, "warning", "slowed down"),

@@ -156,13 +156,13 @@ def test_nothing_is_wrong_with_a_gpu_that_tells_nothing_wrong() -> None:
     found = list(problems(gpu(answers=False, troubles=("lost",)), WARN, CRIT))
     assert found == [(Status.CRITICAL, "does not answer properly (lost)")]
     found = list(problems(gpu(troubles=("power",)), WARN, CRIT))
-    assert found == [(Status.WARNING, "answers, but for 1 of its fields (power)")]
+    assert found == [(Status.WARNING, "answers, but 1 of its fields cannot be read (power)")]
 
 
 def test_three_of_what_cannot_be_read_are_named_and_all_are_counted() -> None:
     many = ("a", "b", "c", "d")
     assert list(problems(gpu(troubles=many), WARN, CRIT)) == [
-        (Status.WARNING, "answers, but for 4 of its fields (a; b; c)")
+        (Status.WARNING, "answers, but 4 of its fields cannot be read (a; b; c)")
     ]
     slow = gpu(throttled=("hw_slowdown", "sw_power_cap", "hw_power_brake_slowdown"))
     assert list(problems(slow, WARN, CRIT)) == [

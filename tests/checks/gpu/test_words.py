@@ -50,11 +50,11 @@ def test_a_new_field_of_a_newer_driver_is_one_note_for_all_nodes() -> None:
     }
     note = found["nvidia-smi ecc_errors/row_repair_exhausted: Yes"]
     assert "on 3 nodes, among them n1" in note.summary
-    assert "not known here" in note.summary
+    assert "sentinel does not know" in note.summary
     report = here.look()
     assert report.coverage.whole
     well = next(f for f in report.findings if f.subject == gpus_of(0)[0].uuid)
-    assert well.summary.endswith("; 1 of its fields not known here")
+    assert well.summary.endswith("; sentinel does not know 1 of its fields")
 
 
 @pytest.mark.parametrize("word", ["No", "0", "False", "Not Active", "0 us"])
@@ -141,7 +141,7 @@ def test_a_field_that_cannot_be_read_costs_itself() -> None:
     assert "could not be read once: gpu_temp: Unknown Error" in said[gpus_of(0)[0].uuid].summary
     found = here.bad()
     assert [f.status.value for f in found.values()] == ["warning"]
-    assert "answers, but for 1 of its fields" in found[gpus_of(0)[0].uuid].summary
+    assert "answers, but 1 of its fields cannot be read" in found[gpus_of(0)[0].uuid].summary
     here.nodes["n1"].smi = page(0)
     assert here.bad() == {}
     assert here.gpus is not None

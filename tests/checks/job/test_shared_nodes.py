@@ -128,8 +128,8 @@ def test_the_words() -> None:
     assert found is not None
     assert found.chance == pytest.approx(100 * (4 * 0.02**3 * 0.98 + 0.02**4))
     assert describe_shared_node(found) == (
-        "3 of the last 4 interrupted runs had node gpu07: by luck in 1 of 320 such histories"
-        " (100 nodes looked at)"
+        "3 of the last 4 interrupted runs had node gpu07; by chance that happens once in 320 times"
+        " (100 nodes compared)"
     )
 
 
@@ -204,7 +204,9 @@ def test_a_death_names_the_node_that_the_last_ones_shared() -> None:
         )
     told = [death(watch, 200 + n, f"gpu07,gpu{20 + n}") for n in range(3)]
     assert "interrupted runs" not in told[1]
-    assert "3 of the last 3 interrupted runs had node gpu07: by luck in 1 of" in told[2]
+    assert (
+        "3 of the last 3 interrupted runs had node gpu07; by chance that happens once in" in told[2]
+    )
 
 
 def test_a_user_hears_of_their_own_runs_only() -> None:

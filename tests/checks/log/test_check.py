@@ -335,7 +335,7 @@ def test_damaged_memory_is_as_good_as_none(tmp_path: Path) -> None:
         ({"path": FilePath("/l/%x.out")}, "'/l/%x.out' depends on a job; name the `job`"),
         ({"path": FilePath("log")}, "'log' is no absolute path"),
         ({"job": "j", "progress": re.compile("iteration")}, "captures nothing; put the number in"),
-        ({"job": "j", "stale_after": Duration(0)}, "has to be longer than nothing"),
+        ({"job": "j", "stale_after": Duration(0)}, "must be longer than 0s"),
         ({"job": "j", "floor": Duration(9), "ceiling": Duration(8)}, "no longer than `ceiling`"),
         ({"job": "j", "nan_after": 0}, "has to be 1 or more"),
         ({"job": "j", "loss": re.compile("loss")}, "captures nothing; put the loss in a group"),

@@ -315,7 +315,7 @@ def test_twenty_gigabytes_cost_a_mebibyte(tmp_path: Path) -> None:
         ({"job": "a", "metrics": ["m.jsonl"]}, "no absolute path"),
         ({"path": "/x", "metrics": ["/y/%j.jsonl"]}, "depends on a job"),
         ({"match": "a", "metrics": ["/y/m.jsonl"]}, "one of many trainings"),
-        ({"job": "a", "metrics": ["/y/m.jsonl"], "progress": "growth"}, "looks at none"),
+        ({"job": "a", "metrics": ["/y/m.jsonl"], "progress": "growth"}, "looks at no step"),
     ],
 )
 def test_settings_that_make_no_sense(settings: dict[str, object], why: str) -> None:

@@ -277,8 +277,8 @@ def test_a_job_is_told_by_its_id_where_the_kernel_counts_it_by_its_sluid() -> No
 @pytest.mark.parametrize(
     ("parts", "says"),
     [
-        ({"waits": Unread(kind="denied")}, "which file system it waits for is not known"),
-        ({"waits": ()}, "which file system it waits for is not known"),
+        ({"waits": Unread(kind="denied")}, "it is not known which file system it waits for"),
+        ({"waits": ()}, "it is not known which file system it waits for"),
         ({"blocked": ()}, "no task is in state D; alive: job 7: cat (pid 33) of alice"),
         ({"blocked": (), "steps": StepTraces(processes=())}, "look at slurmd there"),
         ({"blocked": (), "steps": None}, "whether processes of a job are left was not seen"),

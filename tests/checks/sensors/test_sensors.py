@@ -288,7 +288,7 @@ def test_a_state_that_is_not_known_is_one_warning_for_all_nodes(
     assert bad[f"ipmi: {word}"] == "warning"
     note = of(report, f"ipmi: {word}")
     assert "and 2 more" in note.summary
-    assert "not known here" in note.summary
+    assert "sentinel does not know" in note.summary
     quiet = Night(nodes="n[1-3]", ipmi=True, ignore=[reading.name])
     report = quiet.look(Way(hwmon(CPU), Ipmi(readings=(reading,))), one_shot=True)
     assert not [f for f in report.findings if f.status.bad]
@@ -296,7 +296,7 @@ def test_a_state_that_is_not_known_is_one_warning_for_all_nodes(
     assert not [f for f in later.findings if f.subject.startswith("ipmi")]
 
 
-@pytest.mark.parametrize(("count", "further"), [(MAX_NOTES, ""), (MAX_NOTES + 1, "1 further")])
+@pytest.mark.parametrize(("count", "further"), [(MAX_NOTES, ""), (MAX_NOTES + 1, "1 more")])
 def test_states_beyond_the_notes_of_a_run_are_counted(count: int, further: str) -> None:
     """None of them is dropped without a word, whatever a new BMC says."""
     odd = tuple(replace(FAN, name=f"FAN{n}", status=f"odd{n:02d}") for n in range(count))

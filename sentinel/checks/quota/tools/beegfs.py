@@ -199,7 +199,7 @@ def _scale_size(digits: str, unit: str, units: dict[str, int]) -> int:
 def _beegfs_usage(row: _BeegfsUsage) -> QuotaRow:
     space = _known_amount(row.space)
     if space is None:
-        raise UnexpectedQuotaOutput(f"space {row.space}: the servers have not told it")
+        raise UnexpectedQuotaOutput(f"space {row.space}: the servers have not reported it")
     return QuotaRow(kind=row.type, name=row.name, space=space, entries=_known_amount(row.inode))
 
 
