@@ -86,7 +86,8 @@ SCRIPT_NAME_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 """Names that run. Like run-parts(8), this leaves out files of editors and packages (`x~`,
 `.x.swp`)."""
 
-_LEFT_BEHIND = (".bak", ".old", ".orig", ".swp")
+# Ends of copies, and of what somebody has switched off: run-parts(8) runs no name with a dot.
+_LEFT_BEHIND = (".bak", ".old", ".orig", ".swp", ".disabled", ".off")
 
 
 class CronScript(Struct, frozen=True, kw_only=True):

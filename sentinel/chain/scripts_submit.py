@@ -55,27 +55,41 @@ class ScriptSubmitter:
         self._snapshot, self._client, self._base = snapshot, snapshot.client, base
         self._trust = trust or make_cron_trust()
         self._options = [f"--{key}={value}" for key, value in options.items()]
+        self._clusters = options.get("clusters")
 
     def submit_script(self, found: FoundScript, slot: int, now: float) -> SubmittedRun:
-        """Submit a script. Raises SubmissionRefused with Slurm's words, or CannotTell if Slurm does
-        not answer."""
+        """Submit a script. Raises SubmissionRefused with Slurm's words, or if nobody here would see how its
+        job ends, and CannotTell if Slurm does not answer."""
+        from sentinel.slurm.sbatch_words import read_script_options  # few passes submit
+
+        named = self._clusters or read_script_options(found.text).clusters
+        if named and named != self._snapshot.config().cluster:
+            raise SubmissionRefused(
+                f"--clusters={visible(named)}: its end is seen on that cluster only"
+            )
         try:
             script_logs.make_log_folder(self._base, found.key, self._trust)
         except OSError as error:
             where = visible(script_logs.log_folder(self._base, found.key))
             raise SubmissionRefused(f"no place for its log: {where}: {error.strerror}") from error
         text = keep_program(self._base, found, self._trust) if found.is_program else found.text
-        done = proc.run(
-            build_argv(self.submission_argv(found, slot), self._client.prefix),
-            limit=self._client.limit,
-            env=_script_environment(),
-            stdin=text,
-            cwd=self._base,
-        )
-        said, job = describe_stderr(done.err), submitted_job(done.out)
-        if done.code or not job:
-            raise submission_refusal(said, done.code)
+        job = self._run_sbatch(self.submission_argv(found, slot), text)
         return SubmittedRun(slot=slot, job=job, at=now, log=self._log_path(found, slot, job))
+
+    def _run_sbatch(self, argv: Sequence[str], text: bytes) -> str:
+        """The id of the job. With `#SBATCH --wait`, sbatch tells it and stays until the job ends."""
+        words, limit = build_argv(argv, self._client.prefix), self._client.limit
+        try:
+            done = proc.run(
+                words, limit=limit, env=_script_environment(), stdin=text, cwd=self._base
+            )
+        except proc.TimedOut as late:
+            if job := submitted_job(late.out):
+                return job
+            raise
+        if done.code or not (job := submitted_job(done.out)):
+            raise submission_refusal(describe_stderr(done.err), done.code)
+        return job
 
     def submission_argv(self, found: FoundScript, slot: int) -> list[str]:
         """The sbatch command. The script is passed on standard input, so that the checked text is

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -19,6 +20,8 @@ from sentinel.core.text import shortened, visible
 from sentinel.proc.whole_files import replace_whole_file
 
 TABLE_LIMIT_S = 30.0
+# What cron's and BusyBox' crontab say of a user who has none.
+_NO_TABLE = re.compile(rb"no crontab for|can't open '[^']*': No such file")
 _BEGIN_MARK = "# BEGIN {name}: written by `sentinel cron install`"
 _END_MARK = "# END {name}"
 
@@ -81,7 +84,7 @@ class CronTable:
             raise ModeUnavailable(
                 f"there is no {self._tool} on this host; take another --mode"
             ) from None
-        if done.code and b"no crontab for" in done.err + done.out:
+        if done.code and _NO_TABLE.search(done.err + done.out):
             return ""
         if done.code:
             raise ModeUnavailable(f"{self._tool} -l: {_refusal_text(done)}")

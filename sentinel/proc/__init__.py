@@ -93,7 +93,7 @@ def run(
         child.exchange_until(began + limit)
         status = child.wait_for_end(began + limit)
         if status is None:
-            raise TimedOut(*child.give_up(limit), child.stderr_bytes)
+            raise TimedOut(*child.give_up(limit), child.stderr_bytes, child.stdout_bytes)
         running.discard_group(child.pid)
     except BaseException as error:
         if not isinstance(error, TimedOut):

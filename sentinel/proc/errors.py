@@ -10,12 +10,14 @@ class CommandNotFound(CannotAsk):
 
 
 class TimedOut(CannotTell):
-    """The limit passed and the group was killed. `stuck`: the child, if that did not end it. `err`:
-    its standard error until then."""
+    """The limit passed and the group was killed. `stuck`: the child, if that did not end it. `err`,
+    `out`: its standard error and output until then."""
 
-    def __init__(self, message: str, stuck: StuckProcess | None = None, err: bytes = b"") -> None:
+    def __init__(
+        self, message: str, stuck: StuckProcess | None = None, err: bytes = b"", out: bytes = b""
+    ) -> None:
         super().__init__(message)
-        self.stuck, self.err = stuck, err
+        self.stuck, self.err, self.out = stuck, err, out
 
 
 class SlowStart(TimedOut):

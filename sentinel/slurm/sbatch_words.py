@@ -50,7 +50,7 @@ LONG_WITHOUT_VALUE = frozenset(
 )
 """Long options whose next word is not theirs. A value can only follow with `=`."""
 
-_READ_NAMES = ("job-name", "comment", "wrap", "signal")
+_READ_NAMES = ("job-name", "comment", "wrap", "signal", "clusters")
 _SHORT_NAMES = {
     "J": "job-name",
     "H": "hold",
@@ -58,6 +58,7 @@ _SHORT_NAMES = {
     "b": "begin",
     "d": "dependency",
     "w": "nodelist",
+    "F": "nodefile",
     "x": "exclude",
     "a": "array",
     "D": "chdir",
@@ -77,6 +78,7 @@ class SbatchCall(Struct, frozen=True):
     comment: str | None = None
     wrap: str | None = None  # The command of --wrap.
     signal: str | None = None  # The signal before the time limit, as `B:USR1@120`.
+    clusters: str | None = None  # Where it is to run, as `east,west`.
 
 
 class SbatchOption(Struct, frozen=True):

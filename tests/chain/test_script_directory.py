@@ -583,7 +583,7 @@ def test_open_runs_cost_one_question(site: Site) -> None:
         ("#!/usr/bin/env perl", "sync.pl", True),
         ("#!/bin/bash", "sync.sh", True),
         ("#!/bin/bash", "sync.slurm", True),
-        ("#!/bin/bash", "sync.disabled", False),
+        ("#!/bin/bash", "sync.broken", False),
         ("#!/bin/bash", "sync.rpmnew", False),
         ("#!/usr/bin/python3", "sync.py.new", False),
         ("#!/usr/bin/python3", "sync.", False),
