@@ -18,9 +18,9 @@ from sentinel.core.text import shortened, visible
 from sentinel.nodes.script import cgroups
 from sentinel.plugin import Action
 from sentinel.proc.own_package import read_program_file
+from sentinel.slurm.node_notes import describe_changes
 from sentinel.slurm.node_states import (
     UP,
-    describe_changes,
     describe_node,
     format_state,
     reason_params,

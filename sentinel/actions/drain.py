@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from sentinel.actions.nodes import describe_changes, describe_node, format_state, tag_reason
 from sentinel.core.action_limits import Limits
 from sentinel.core.actions import Look
 from sentinel.core.cluster import ControllerLogEntry, Node
@@ -12,7 +11,17 @@ from sentinel.core.model import ActionRequest
 from sentinel.core.ports import View
 from sentinel.core.values import Duration, Rate
 from sentinel.plugin import Action
-from sentinel.slurm.node_states import flag_meaning
+from sentinel.slurm.drain_reasons import find_slurms_reason
+from sentinel.slurm.node_notes import describe_changes
+from sentinel.slurm.node_states import (
+    TAG,
+    can_work,
+    describe_node,
+    flag_meaning,
+    format_state,
+    tag_reason,
+    unknown_flags,
+)
 
 
 class DrainAction(Action, frozen=True):
@@ -24,8 +33,8 @@ class DrainAction(Action, frozen=True):
     replaces_reason: ClassVar[bool] = True
 
     def look(self, request: ActionRequest, view: View) -> Look:
-        """Done when the node is drained with our reason. The reason of somebody else is never
-        replaced."""
+        """Done when the node is drained with our reason. The reason of somebody else, for which the node
+        is out of service, is never replaced, unless the request names it."""
         node = view.node(request.target)
         if node is None:
             return Look(text="unknown to Slurm", not_ready="Slurm knows no such node")
@@ -55,4 +64,10 @@ def _explain_drain_refusal(request: ActionRequest, node: Node) -> str:
     wakes = any(flag_meaning(flag).wakes for flag in node.flags)
     if node.state in ("ALLOCATED", "MIXED") and wakes:
         return f"it is powered up for a job, which a drain would end ({format_state(node)})"
+    if unknown_flags(node):
+        return f"its state is not known here: {format_state(node)}"
+    known = "reason" in request.params or node.reason.startswith(TAG.strip())
+    theirs = node.reason and not (known or find_slurms_reason(node.reason))
+    if theirs and can_work(node) is False:
+        return f"it is out of service for another reason: {describe_node(node)}"
     return describe_changes(request.params, node)

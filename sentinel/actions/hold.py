@@ -13,6 +13,7 @@ from sentinel.core.model import ActionRequest
 from sentinel.core.ports import JobHands, JobView
 from sentinel.core.text import visible
 from sentinel.plugin import Action
+from sentinel.slurm.job_states import Phase, state_phase
 from sentinel.slurm.pending_reasons import explain_reason
 
 
@@ -28,8 +29,10 @@ class HoldAction(Action, frozen=True):
 
     def look(self, request: ActionRequest, view: JobView) -> Look:
         """Done when the job has no pending element that is not held."""
-        rows = [j for j in view.jobs(request.target) if j.state == "PENDING"]
-        free = [j for j in rows if not explain_reason(j.reason).held]
+        phases = {Phase.WAITING, Phase.HELD}
+        rows = [j for j in view.jobs(request.target) if state_phase(j.state) in phases]
+        waits = (j for j in rows if state_phase(j.state) is Phase.WAITING)
+        free = [j for j in waits if not explain_reason(j.reason).held]
         foreign = _explain_foreign_owner(request, rows)
         return Look(
             text=_describe_pending(rows, free),

@@ -6,7 +6,6 @@ from typing import ClassVar
 
 from msgspec.structs import replace
 
-from sentinel.actions.nodes import tag_reason
 from sentinel.core.action_limits import Limits
 from sentinel.core.actions import Answer, Look, Reply
 from sentinel.core.cluster import ControllerLogEntry, Node
@@ -15,7 +14,13 @@ from sentinel.core.model import ActionRequest
 from sentinel.core.ports import Hands, View
 from sentinel.core.values import Rate
 from sentinel.plugin import Action
-from sentinel.slurm.node_states import describe_changes, describe_node, reason_params, unfit_reason
+from sentinel.slurm.node_notes import describe_changes
+from sentinel.slurm.node_states import (
+    describe_node,
+    reason_params,
+    tag_reason,
+    unfit_reason,
+)
 
 REBOOTING_FLAGS = frozenset({"REBOOT_ISSUED", "REBOOT_REQUESTED"})
 MARK_FLAGS = REBOOTING_FLAGS | {"COMPLETING", "DRAIN"}

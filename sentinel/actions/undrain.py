@@ -10,9 +10,8 @@ from sentinel.core.cluster import ControllerLogEntry, Node
 from sentinel.core.model import ActionRequest
 from sentinel.core.ports import View
 from sentinel.plugin import Action
-from sentinel.slurm.node_notes import describe_new_note
+from sentinel.slurm.node_notes import describe_changes
 from sentinel.slurm.node_states import (
-    describe_changes,
     describe_node,
     format_state,
     reason_params,
@@ -59,4 +58,4 @@ def _explain_undrain_refusal(request: ActionRequest, node: Node) -> str:
         return f"it is {why}"
     if request.params.get("idle") == "yes" and node.state != "IDLE":
         return f"jobs still run there ({node.state})"
-    return describe_changes(request.params, node) or describe_new_note(request.params, node)
+    return describe_changes(request.params, node)

@@ -9,7 +9,6 @@ from typing import Any
 
 from rich.text import Text
 
-from sentinel.actions.nodes import format_state
 from sentinel.alerting.notifications import format_iso
 from sentinel.cli.tables import make_console, make_plain_table
 from sentinel.core import hostlist
@@ -21,6 +20,7 @@ from sentinel.core.ports import AuditLog
 from sentinel.core.text import visible
 from sentinel.core.values import duration_text
 from sentinel.nodes.history import is_out
+from sentinel.slurm.node_states import format_state
 
 MAX_HISTORY_ROWS = 10_000
 

@@ -13,7 +13,6 @@ import msgspec
 from sentinel.actions.action_rules import ActionRequester
 from sentinel.actions.cluster_view import make_cluster_view
 from sentinel.actions.guard import explain_breaker_trip
-from sentinel.actions.nodes import reason_params
 from sentinel.cli import common, node_tables, node_tests
 from sentinel.cli.common import (
     add_action_parser,
@@ -42,6 +41,7 @@ from sentinel.core.ports import AuditLog
 from sentinel.core.text import visible
 from sentinel.core.values import duration_text
 from sentinel.nodes.probe import ALL_PARTS_REQUEST, NodeProbe, Unread
+from sentinel.slurm.node_states import reason_params
 from sentinel.slurm.privilege import REMEDY, find_privilege
 from sentinel.wiring import actions, app, one_shot
 from sentinel.wiring.app import UsageError

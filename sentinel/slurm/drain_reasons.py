@@ -19,20 +19,23 @@ STEP = r"(?: \(JobId=(\d+)(?: StepId=[\w.+-]+)?\))?"
 JOB = r"(?: \(JobId=\d+(?:[_+]\d+\(\d+\))?(?: StepId=[\w.+-]+)?\))?"
 """The job that Slurm names behind a reason since 25.05: of an array 12_3(15), of a heterogeneous
 job 12+1(13). Any other text in the brackets is a person's."""
+# The numbers behind a reason that something is low, and further things that are
+# (validate_node_specs() in src/slurmctld/node_mgr.c).
+_NUMBERS = r"(?: \(reported:[\d.]+ < [\d.]+% of configured:[\d.]+\))?"
+LOW = rf"{_NUMBERS}(?:, Low [\w*]+(?: count)?{_NUMBERS})*"
 
 
 class OwnReason(Struct, frozen=True):
     """A reason that Slurm itself gives.
 
     `text` is the beginning of the reason. `page` is its class on the page. `signers` are the users
-    who give it. `whole` is a regular expression for what follows in Slurm's own words. None:
-    anything, such as numbers.
+    who give it. `whole` is a regular expression for what follows in Slurm's own words.
     """
 
     text: str
     page: str
     signers: tuple[str, ...] = BY_SLURMCTLD
-    whole: str | None = JOB
+    whole: str = JOB
 
 
 OPERATOR_PREFIXES = (
@@ -68,16 +71,13 @@ OWN_REASONS = (
     OwnReason("reboot issued", "maintenance", whole=""),
     OwnReason("reboot complete", "maintenance", whole=""),
     OwnReason("reboot timed out", "maintenance", whole=""),
-    OwnReason("Low RealMemory", "memory", whole=None),
-    OwnReason("Low TmpDisk", "file_system", whole=None),
-    OwnReason("Low CPUs", "hardware", whole=None),
-    OwnReason("Low socket*core*thread count", "hardware", whole=None),
+    OwnReason("Low RealMemory", "memory", whole=LOW),
+    OwnReason("Low TmpDisk", "file_system", whole=LOW),
+    OwnReason("Low CPUs", "hardware", whole=LOW),
+    OwnReason("Low socket*core*thread count", "hardware", whole=LOW),
     OwnReason("NO NETWORK ADDRESS FOUND", "network", whole=""),
 )
-_FORMS = tuple(
-    (one, re.compile(re.escape(one.text) + (".*" if one.whole is None else one.whole), re.DOTALL))
-    for one in OWN_REASONS
-)
+_FORMS = tuple((one, re.compile(re.escape(one.text) + one.whole)) for one in OWN_REASONS)
 
 # Texts that slurmctld appends: set_node_reason() since 23.02 (power_save.c, node_mgr.c), "reboot
 # issued" in all versions. They say what the node does now, and not why it was drained.
@@ -91,6 +91,14 @@ def own_reason(reason: str) -> tuple[OwnReason, re.Match[str]] | None:
     text it is; None if the text begins with no such reason."""
     found = ((one, form.match(reason)) for one, form in _FORMS)
     return next(((one, match) for one, match in found if match), None)
+
+
+def find_slurms_reason(reason: str) -> OwnReason | None:
+    """The reason of Slurm's own that the whole text is, but for what slurmctld appends. None if the text
+    has words of somebody else."""
+    given = without_appended(reason)
+    own = own_reason(given)
+    return own[0] if own and own[1].end() == len(given) else None
 
 
 def without_appended(reason: str) -> str:
@@ -127,10 +135,9 @@ def classify_reason(reason: str) -> str:
     """The reason's class, one of REASON_CLASSES."""
     if not reason:
         return "none"
+    if own := find_slurms_reason(reason):
+        return own.page
     given = without_appended(reason)
-    own = own_reason(given)
-    if own and own[1].end() == len(given):
-        return own[0].page
     return next((name for name, pattern in _REASON_PATTERNS if pattern.search(given)), "other")
 
 

@@ -14,13 +14,13 @@ import msgspec
 
 from sentinel.core.cluster import Node
 from sentinel.core.text import shortened, visible
+from sentinel.slurm.node_states import reason_params
 
 RETURNED_MARK = "sentinel:returned:"
 """sentinel's own marks in a Comment begin with this (actions/marks.py)."""
 MAX_NOTE_CHARS = 120
 _WORD_PATTERN = re.compile(r"\w+")
 _IDENTIFIER_PATTERN = re.compile(r"[0-9a-f]*[0-9][0-9a-f]*")
-_NUMBER_PATTERN = re.compile(r"[0-9]+")
 
 
 def read_notes(node: Node) -> dict[str, str]:
@@ -38,6 +38,16 @@ def describe_new_note(before: Mapping[str, str], node: Node) -> str:
     return ""
 
 
+def describe_changes(params: Mapping[str, str], node: Node) -> str:
+    """What has changed on the node since the request, in words: its reason, or a note that somebody wrote.
+    Empty if nothing has."""
+    for key, value in reason_params(node).items():
+        if key in params and params[key] != value:
+            name = key.replace("_", " ")
+            return visible(f"its {name} changed from '{params[key]}' to '{value}'")
+    return describe_new_note(params, node)
+
+
 def is_note(before: str, now: str) -> bool:
     """Whether the text has words that it did not have.
 
@@ -52,13 +62,10 @@ def is_note(before: str, now: str) -> bool:
 
 
 def _count_words(text: str) -> Counter[str]:
-    """How often each word is there. Numbers and hexadecimal identifiers count as one word: they are values.
-    In other words the digits do, so that a ticket (`INC0042`) is no instance (`0abc12`)."""
+    """How often each word is there. Numbers and hexadecimal identifiers (`0abc12`) count as one word: they
+    are values. A ticket (`INC0042`) is none, so another one is news."""
     words = _WORD_PATTERN.findall(text.lower())
-    return Counter(
-        "0" if _IDENTIFIER_PATTERN.fullmatch(word) else _NUMBER_PATTERN.sub("0", word)
-        for word in words
-    )
+    return Counter("0" if _IDENTIFIER_PATTERN.fullmatch(word) else word for word in words)
 
 
 def _read_object(text: str) -> frozenset[str] | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from datetime import datetime, timezone
 from typing import Any, Literal
 
@@ -149,10 +149,6 @@ def page_word(state: str, flags: Collection[str]) -> str:
     return base_meaning(state).page
 
 
-SEEN = ("reason", "reason_user", "reason_time")
-"""Parameters of a request that name the reason its proof is about; the node must still have it."""
-
-
 TAG = "sentinel: "
 """Every reason that sentinel gives begins with this: the user alone does not tell, since other
 daemons and administrators are root too."""
@@ -184,18 +180,9 @@ def describe_node(node: Node) -> str:
 
 
 def reason_params(node: Node) -> dict[str, str]:
-    """The parameters that tie a request to the node's present reason."""
+    """The parameters that tie a request to the node's present reason: the node must still have it."""
     time = "" if node.reason_time is None else str(node.reason_time)
-    return dict(zip(SEEN, (node.reason, node.reason_user, time), strict=True))
-
-
-def describe_changes(params: Mapping[str, str], node: Node) -> str:
-    """What has changed on the node since the request, in words. Empty if nothing has."""
-    for key, value in reason_params(node).items():
-        if key in params and params[key] != value:
-            name = key.replace("_", " ")
-            return visible(f"its {name} changed from '{params[key]}' to '{value}'")
-    return ""
+    return {"reason": node.reason, "reason_user": node.reason_user, "reason_time": time}
 
 
 def tag_reason(reason: str) -> str:

@@ -2,7 +2,8 @@
 
 The order of the fields is that of slurm_sprint_reservation_info() (src/api/reservation_info.c): the
 name comes first and a comment, free text of administrators, last. What may use it beside `Users` (groups,
-accounts, since 25.05 QOS and partitions) stands between them, each `(null)` if it is not set."""
+accounts, since 25.05 QOS and partitions) stands between them, in an order that differs from release to
+release, each `(null)` if it is not set."""
 
 from __future__ import annotations
 
@@ -18,10 +19,9 @@ from sentinel.slurm.words import parse_epoch
 RESERVATIONS_QUESTION = ("scontrol", "-o", "show", "reservation")
 
 _NONE = "No reservations in the system"
-_LINE_PATTERN = lazy_pattern(r"ReservationName=(.*?) StartTime=(\S+) EndTime=(\S+) ")
-_NODES = lazy_pattern(r" Nodes=(\S*) ")
-_FLAGS = lazy_pattern(r" Flags=(\S*)")
+_LINE_PATTERN = lazy_pattern(r"ReservationName=(.*?) StartTime=(\S+) EndTime=(\S+)( .*)")
 _FIELD = lazy_pattern(r" (\w+)=(\S*)")
+_OF_SLURM = ("Duration", "NodeCnt", "CoreCnt", "TRES", "State")  # they follow from the others
 _NO_VALUES = frozenset({"(null)", "n/a", ""})
 
 MADE_WITHIN_S = 3600
@@ -70,22 +70,22 @@ def _reservation_lines(answer: str) -> Iterator[str]:
 
 
 def _read_reservation(line: str) -> Reservation:
-    found, nodes, flags = _LINE_PATTERN.match(line), _NODES.search(line), _FLAGS.search(line)
-    if not (found and nodes and flags):
+    found = _LINE_PATTERN.match(line)
+    fields, _, comment = found[4].partition(" Comment=") if found else ("", "", "")
+    told = {**dict(_FIELD.findall(fields)), "Comment": comment}
+    if not (found and "Nodes" in told and "Flags" in told):
         raise ValueError(f"fields are missing: {line[:80]!r}")
     begin, end = parse_epoch(found[2].encode()), parse_epoch(found[3].encode())
     if begin is None or end is None:
         raise ValueError(f"a time is missing: {line[:80]!r}")
-    fields, _, comment = line[line.find(" Users=") :].partition(" Comment=")
-    told = {**dict(_FIELD.findall(fields)), "Comment": comment}
-    users = told.pop("Users", "")
-    told.pop("State", "")
+    nodes, flags, users = (told.pop(name, "") for name in ("Nodes", "Flags", "Users"))
+    others = (value for name, value in told.items() if name not in _OF_SLURM)
     return Reservation(
         name=found[1],
         starts=begin,
         ends=end,
-        nodes=frozenset(() if nodes[1] == "(null)" else expand_printed(nodes[1])),
-        flags=frozenset(filter(None, flags[1].split(","))),
+        nodes=frozenset(() if nodes in _NO_VALUES else expand_printed(nodes)),
+        flags=frozenset(filter(None, flags.split(","))),
         users=frozenset(() if users in _NO_VALUES else users.split(",")),
-        others=not _NO_VALUES.issuperset(told.values()),
+        others=not _NO_VALUES.issuperset(others),
     )

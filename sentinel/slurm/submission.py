@@ -31,7 +31,8 @@ _SUBMISSION_FIELDS = (
     *("Reservation", "WorkDir", "Command", "STDOUT", "AllocNodes", "JobArrayID"),
     "BatchFlag",
 )
-_PLAIN_PATTERN = lazy_pattern(r"[\w@%+=:,./~ -]*", re.ASCII)
+# A command that can be repeated as it stands. `/dev/fd/63` was a pipe of the shell that submitted it.
+_PLAIN_PATTERN = lazy_pattern(r"(?!/dev/|/proc/)[\w@%+=:,./~ -]*", re.ASCII)
 _TIME_PATTERN = lazy_pattern(r"[\d:-]+|UNLIMITED")
 _SILENT = (23, 2)
 """The first release whose slurmctld reports the script without its arguments: packstr(argv[0]) in
@@ -120,7 +121,7 @@ def resubmit_command(job: Submission, without: str = "", wait: str = "") -> Acti
         return None
     if not words and job.bare and job.command:
         words, note = resubmit_argv(replace(job, bare=False), without, wait), _ADD
-    elif not words and job.id.isdigit():
+    if not words and job.id.isdigit():
         words, script_of = ("sbatch", *job.options, *_kept_options(job, without, wait)), job.id
     if not words or not job.user or not "".join((*words, job.workdir, job.user)).isprintable():
         return None
@@ -152,8 +153,8 @@ def _split_typed_line(
     same = normpath(join(job.workdir, command[0])) == normpath(script)
     odd = any(
         one.name in _UNREPEATABLE
-        or (one.name == "chdir" and not one.value.startswith("/"))
-        or (one.name == "nodelist" and without)
+        or (one.name in ("chdir", "nodefile") and not one.value.startswith("/"))
+        or (one.name in ("nodelist", "nodefile") and without)
         for one in options
     )
     blank = " " in job.name or not _PLAIN_PATTERN.fullmatch(job.line)

@@ -6,11 +6,16 @@ import pytest
 from msgspec.structs import replace
 
 from sentinel.actions.drain import DrainAction
-from sentinel.actions.nodes import LONGEST_REASON, format_state, reason_params, tag_reason
 from sentinel.actions.undrain import UndrainAction
 from sentinel.core.cluster import Node
 from sentinel.core.model import ActionRequest
-from sentinel.slurm.node_states import FLAGS
+from sentinel.slurm.node_states import (
+    FLAGS,
+    LONGEST_REASON,
+    format_state,
+    reason_params,
+    tag_reason,
+)
 from tests.actions.world import node
 
 IDLE, DRAINED = node("n1", drained=False), node("n1")

@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping, Sequence
 from sentinel.actions.action_rules import ActionRequester, ActionRules
 from sentinel.actions.drain import DrainAction
 from sentinel.actions.executor import ActionExecutor
-from sentinel.actions.nodes import describe_node
 from sentinel.actions.undrain import UndrainAction
 from sentinel.core.action_limits import ActionSettings, BreakerSettings, GuardSettings, Limits
 from sentinel.core.actions import ActionOutcome, ActionRecord
@@ -15,6 +14,7 @@ from sentinel.core.model import ActionRequest
 from sentinel.core.ports import AuditLog
 from sentinel.core.values import Duration, Rate, Share
 from sentinel.plugin import Action
+from sentinel.slurm.node_states import describe_node
 from tests.actions.model import Change, Crash, Host, SimSlurm, Time
 
 KINDS: Mapping[str, Action] = {"drain": DrainAction(), "undrain": UndrainAction()}

@@ -172,6 +172,7 @@ def request_clean_up(
     numbers = ", ".join(job for job in left.jobs if job.isdigit())
     params = {
         **reason_params(sight.node),
+        **read_notes(sight.node),
         "jobs": ",".join(left.jobs),
         "first_uid": str(rules.first_uid),
         "uids": ",".join(map(str, left.uids)),
@@ -229,7 +230,7 @@ def request_reboot(
         action="reboot",
         target=node.name,
         reason=f"tasks in state D since: {node.reason or 'it completes a job'}",
-        params={**reason_params(node), "booted": booted, **completing},
+        params={**reason_params(node), **read_notes(node), "booted": booted, **completing},
         evidence=format_evidence(sight, items),
     )
 

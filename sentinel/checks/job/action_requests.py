@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import re
+from signal import NSIG, strsignal
 
 from msgspec import structs
 
@@ -19,6 +20,7 @@ from sentinel.checks.job.memory import (
     Memory,
 )
 from sentinel.checks.job.output import (
+    OutputError,
     find_error,
     find_last_step,
 )
@@ -27,6 +29,7 @@ from sentinel.checks.job.settings import DAY_S, JobSettings
 from sentinel.checks.job.view import TrainingView
 from sentinel.core.clock import SECOND, get_elapsed_s
 from sentinel.core.model import ActionRequest, Finding, Status
+from sentinel.core.run_ledger import InterruptionCause
 from sentinel.slurm.job_states import end_meaning
 from sentinel.slurm.submission import resubmit_argv
 
@@ -73,6 +76,13 @@ _PROGRAM_ERROR_PATTERN = re.compile(
 
 _ENDED_ON_PURPOSE = frozenset({2, 9})
 """SIGINT, which a person sends (`scancel --signal=INT`), and SIGKILL, as which a lack of memory ends."""
+# Signals that a program's own fault raises (signal(7): ILL, TRAP, ABRT, BUS, FPE, SEGV, SYS). Any other was
+# sent: by a person, or by srun to the peers of a task that failed, and then an error says why.
+_OF_ITSELF = frozenset({4, 5, 6, 7, 8, 11, 31})
+_PASSING_CAUSES: frozenset[InterruptionCause] = frozenset(
+    ("gpu", "network", "node", "file_system", "preemption", "slurm")
+)
+"""Causes that lie outside the program, so that the same job may succeed next time."""
 _STEP_NUMBER_PATTERN = re.compile(r"(.*) ([\d,]+)")
 
 
@@ -111,41 +121,44 @@ def request_revival(
 
 def _may_succeed_again(last: GoneJob) -> bool:
     """Whether the same job may succeed next time. A bug in the program or too little memory would
-    kill it again."""
+    kill it again. What a person has ended stays ended."""
     end = last.end
     if end is None or not end_meaning(end).may_resubmit:
         return False
     tail = last.tail or ""
+    said = find_error(tail)
+    cause = _find_output_cause(said)
     codes = {code - 128 for code in (end.exit_code, end.or_exit_code) if code}
-    if _ENDED_ON_PURPOSE & {end.signal, *codes}:
+    if _ENDED_ON_PURPOSE & {end.signal, *codes} or cause in (None, "memory"):
         return False
-    if _PROGRAM_ERROR_PATTERN.search(tail) or _lacked_memory(tail):
+    if _PROGRAM_ERROR_PATTERN.search(tail):
         return False
-    told = find_last_step(tail) or find_error(tail).line
-    # after a failure, the job's output must have been seen
-    return end.state != "FAILED" or bool(told)
-
-
-def _lacked_memory(tail: str) -> bool:
-    """Whether the output names the lack of memory as its error, by the rules of `log`. True if they
-    were taken out, since then nothing can tell."""
-    try:
-        from sentinel.checks.log.trouble_cause import NO_MEMORY_KIND_NAMES
-    except ModuleNotFoundError:  # the kind `log` was taken out
+    if end.state != "FAILED":  # then the state says why
         return True
-    return find_error(tail).kind in NO_MEMORY_KIND_NAMES
+    sent = {signal for signal in (end.signal, *codes) if signal and 0 < signal < NSIG} - _OF_ITSELF
+    # after a failure, the job's output must have been seen; the shell only names the signal (`Terminated`)
+    error = "" if any(str(strsignal(one)) in said.line for one in sent) else said.line
+    return cause != "person" and bool(error or (not sent and find_last_step(tail)))
+
+
+def _find_output_cause(said: OutputError) -> InterruptionCause | None:
+    """What the output names as the cause, by the rules of `log`, `memory` also for that of a GPU. None if
+    they were taken out, since then nothing can tell."""
+    try:
+        from sentinel.checks.log.trouble_cause import NO_MEMORY_KIND_NAMES, find_kind_cause
+    except ModuleNotFoundError:  # the kind `log` was taken out
+        return None
+    if said.kind in NO_MEMORY_KIND_NAMES:
+        return "memory"
+    return (
+        "person" if said.line.startswith("KeyboardInterrupt") else find_kind_cause(said.kind or "")
+    )
 
 
 def _has_passing_cause(last: GoneJob) -> bool:
     """Whether it is known that the cause lies outside the program: by its state, or by its output."""
-    if last.end and last.end.state != "FAILED":
-        return True
-    try:
-        from sentinel.checks.log.trouble_cause import PASSING_CAUSES, find_kind_cause
-    except ModuleNotFoundError:  # the kind `log` was taken out
-        return False
-    kind = find_error(last.tail or "").kind
-    return kind is not None and find_kind_cause(kind) in PASSING_CAUSES
+    by_state = last.end is not None and last.end.state != "FAILED"
+    return by_state or _find_output_cause(find_error(last.tail or "")) in _PASSING_CAUSES
 
 
 def _was_revived_in_vain(view: TrainingView, step: str) -> bool:

@@ -53,11 +53,6 @@ _KINDS: Mapping[InterruptionCause, tuple[str, ...]] = {
 NO_MEMORY_KIND_NAMES = frozenset((*_KINDS["memory"], "CUDA out of memory"))
 """Errors of a program that asked for more memory than there is. It will ask for as much again."""
 
-PASSING_CAUSES: frozenset[InterruptionCause] = frozenset(
-    ("gpu", "network", "node", "file_system", "preemption", "slurm")
-)
-"""Causes that lie outside the program, so that the same job may succeed next time."""
-
 _CAUSES = {kind: cause for cause, kinds in _KINDS.items() for kind in kinds}
 
 
