@@ -28,7 +28,7 @@ def case(log: Path) -> tuple[int, int, int]:
     """Ranks with a fault, those of them that were missed, and others that were named."""
     truth = {int(rank) for found in TRUTH.findall(log.read_text()) for rank in json.loads(found)}
     found = read_recordings(RecordingsOrder(places=(f"{log.parent.resolve()}/",)))
-    named = set(found.joint_standstill.culprit_ranks)
+    named = {rank for one in found.joint_standstill.culprits for rank in one.ranks}
     shown = [format_ranges(some) or "-" for some in (truth, named, truth - named, named - truth)]
     print(log.parent.name, *shown, sep=" | ")
     if truth != named:

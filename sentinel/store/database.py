@@ -50,7 +50,6 @@ class Connection:
 
     def __init__(self, driver: Any, dialect: Dialect) -> None:
         self.driver, self.dialect, self.schema = driver, dialect, ""
-        self._texts = dict[Statement, str]()
         # If the object is dropped without being closed, this closes its session on the server.
         finalize(self, _close_driver, driver).atexit = False
 
@@ -129,13 +128,9 @@ class Connection:
 
     def _find_text(self, statement: Statement) -> str:
         """The text of the statement, with the schema before the names of tables."""
-        if not self.schema:
-            return statement.sqlite if self.dialect == "sqlite" else statement.postgresql
-        if statement not in self._texts:
-            quoted = '"' + self.schema.replace('"', '""').replace("%", "%%") + '"'
-            text = _TABLE_PATTERN.sub(lambda found: f"{found[0]}{quoted}.", statement.postgresql)
-            self._texts[statement] = text
-        return self._texts[statement]
+        text: str = getattr(statement, self.dialect)
+        quoted = self.schema.replace('"', '""').replace("%", "%%")
+        return _TABLE_PATTERN.sub(rf'\g<0>"{quoted}".', text) if quoted else text
 
 
 def _close_driver(driver: Any) -> None:

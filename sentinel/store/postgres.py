@@ -87,7 +87,7 @@ class PostgresBackend:
         proven = require_server_proof(self._arguments, self._psycopg.pq)
         driver = measured.connect(**{**proven, **_CONNECTION_OPTIONS})
         # otherwise psycopg stores every notification
-        driver.add_notify_handler(_ignore_notification)
+        driver.add_notify_handler(lambda _notification: None)
         connection = Connection(driver, "postgresql")
         try:
             with connection.begin_transaction():
@@ -189,10 +189,6 @@ def classify_postgres_error(
     else:
         refused = state.startswith(_REFUSED_SQLSTATES) and state != _INSUFFICIENT_PRIVILEGE
     return (Unstorable if refused else StateUnavailable), told
-
-
-def _ignore_notification(_notification: object) -> None:
-    """Ignore the notification: sentinel uses none."""
 
 
 def _parse_lease_term(url: DatabaseUrl, usual: float) -> float:

@@ -96,7 +96,7 @@ def test_what_is_no_dump_is_refused_and_the_others_count(place: Path, data: byte
     put(place, f"{PREFIX}0", data)
     found = read_recordings(order(place))
     assert [*found.refused] == [f"{place}/{PREFIX}0"]
-    assert found.joint_standstill.culprit_ranks == (2,)
+    assert [one.ranks for one in found.joint_standstill.culprits] == [(2,)]
 
 
 def test_a_persistent_id_and_a_dump_without_end_are_refused() -> None:
@@ -142,7 +142,7 @@ def test_a_fifo_and_a_link_to_nowhere_hold_nobody_up(place: Path) -> None:
         "No such file or directory",
         "it is a fifo, not a regular file",
     ]
-    assert found.joint_standstill.culprit_ranks == (2,)
+    assert [one.ranks for one in found.joint_standstill.culprits] == [(2,)]
     assert not opened.is_set()  # not even opened: of a device that may do something
     os.close(os.open(pipe, os.O_RDONLY))
     writer.join()

@@ -75,11 +75,6 @@ class Standstill(Struct, frozen=True, kw_only=True):
     open: int = 0
     circle: bool = False
 
-    @property
-    def culprit_ranks(self) -> tuple[int, ...]:
-        """The ranks of all culprits."""
-        return tuple(sorted({rank for one in self.culprits for rank in one.ranks}))
-
 
 class _PendingWait(Struct, frozen=True):
     """An operation that has not ended. `lacks` are the ranks that have not enqueued it. `silent`
