@@ -44,10 +44,9 @@ CAUSES = (
     Case("a-program-that-uv-does-not-find", GITHUB + "astral-sh/uv, crates/uv/src/commands/project/run.rs", "error: Failed to spawn: `torchrun`\n  Caused by: No such file or directory (os error 2)\n", "Failed to spawn", COST),
     Case("an-argument-that-fire-does-not-know", GITHUB + "google/python-fire, fire/core.py",
          "ERROR: Could not consume arg: --lrr=1e-4\nUsage: train.py <flags>\n  optional flags:        --lr | --epochs | --data\n\nFor detailed information on this command, run:\n  train.py --help\n", "Could not consume arg", COST),
-    # Arguable: the line below it was written, and the title of the box says the same.
     Case("an-option-that-tyro-does-not-know", GITHUB + "brentyi/tyro, src/tyro/_argparse_formatter.py",
          "╭─ Unrecognized options ──────────────────────╮\n│ Unrecognized options: --lrr                 │\n│ ─────────────────────────────────────────── │\n│ For full helptext, run train.py --help      │\n╰─────────────────────────────────────────────╯\n",
-         "Unrecognized options", COST),
+         "Unrecognized options: --lrr", COST),
     Case("a-program-of-another-machine", "runc; Linux, fs/exec.c, ENOEXEC", "exec /opt/conda/bin/python: exec format error\n", "exec format error", COST),
     Case("a-heap-that-is-full", "Node.js, deps/v8/src/api/api.cc, and src/node_errors.cc",
          ROWS + "\n<--- Last few GCs --->\n\n[4711:0x5f1]    81234 ms: Mark-Compact 4043.1 (4130.9) -> 4027.2 (4131.1) MB, 812.04 / 0.00 ms  (average mu = 0.12, current mu = 0.02) allocation failure; scavenge might not succeed\n\n\n<--- JS stacktrace --->\n\n"

@@ -345,6 +345,7 @@ search is quick."""
 OWN_WORDS_KIND_NAMES = frozenset(kind.name for kind in TROUBLE_KINDS if kind.own_words) | {
     EXCEPTION,
     NETWORK_EXCEPTION_KIND,
+    TRACEBACK,
     LAST_WORDS_KIND,
     UNKNOWN_KIND,
 }

@@ -234,7 +234,7 @@ def find_last_words(text: str, stop: int | None = None) -> tuple[int, int] | Non
         elif is_error_line(line):
             found = (said, end)
             after = 0
-        elif below and below[0] == end + 1 and line.rstrip().endswith(":"):
+        elif line.endswith("╮") or (below and below[0] == end + 1 and line.rstrip().endswith(":")):
             pass  # it announces the line below
         elif after == 0 and is_plain_error_line(line):
             found, plain = (said, end) if found else None, (said, end)

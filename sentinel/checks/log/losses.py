@@ -140,7 +140,7 @@ rank without a loss, e.g. in a pipeline (trainer/progress.py of PyTorch Lightnin
 neuronx-nemo-megatron)."""
 
 _NO_NUMBER_PATTERN = re.compile(
-    r"(?:(?:NaN|nan|NAN|Inf|inf|infinite|[Nn]on-?[Ff]inite|[Ii]nvalid)(?:(?: or |/)(?:NaN|nan|Inf|inf|infinite))?(?: train(?:ing)?)? [Ll]oss(?:es)?\b"
+    r"(?:(?:NaN|nan|NAN|Inf|inf|infinite|[Nn]on-?[Ff]inite|[Ii]nvalid)(?:(?: or |/)(?:NaN|nan|Inf|inf|infinite))?s?(?: (?:while|when|during)(?: [a-z]{2,12}){0,2}| train(?:ing)?)? [Ll]oss(?:es)?\b"
     r"|\b[Ll]oss(?:es)?\b[ a-z]{0,16} (?:not (?:a )?(?:finite|number)|[Nn]on-?[Ff]inite))(?! (?:check|detect|guard|filter|monitor))"
 )
 

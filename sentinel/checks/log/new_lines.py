@@ -118,14 +118,14 @@ def is_bad_line(line: str) -> bool:
 
 
 def find_new_lines(
-    text: str, end: LogEnd, first: int, echo: int, told: Collection[int]
+    text: str, end: LogEnd, echo: int, told: Collection[int]
 ) -> list[tuple[int, int]]:
     """The lines to show beside known errors: where they begin and end.
 
-    `first` is the position of the first known error, `echo` of the first that follows from another
-    one, `told` where lines begin that are shown already. In the middle of a run, the first and the
-    last lines that are new, or else those before the end that were survived until then. At its start
-    everything is new: the bad lines, and those directly before the first known error.
+    `echo` is the position of the first error that follows from another one, `told` where lines
+    begin that are shown already. In the middle of a run, the first and the last lines that are new,
+    or else those before the end that were survived until then. At its start everything is new: the
+    bad lines.
     """
     last = end.rows[-1] if end.rows else -1
     well = set(end.shapes[: last + 1])
@@ -137,7 +137,6 @@ def find_new_lines(
             shown += [place for place, shape in lines if shape in well][-MAX_LAST_LINES:]
     else:
         shown = [one for one in new if is_bad_line(text[slice(*one)])][:MAX_FIRST_LINES]
-        shown += [one for one in new if one[0] < first and one not in shown][-MAX_LAST_LINES:]
     return sorted(shown)
 
 

@@ -70,11 +70,12 @@ MAX_LINES_BELOW = 40
 
 class TracebackEnd(Struct, frozen=True):
     """The position of a traceback's exception. `network` means that a connection or a service
-    failed."""
+    failed, `echo` that another process died, so that the exception names no cause."""
 
     start: int  # Where the exception begins in the text.
     end: int  # Where it ends.
     network: bool = False
+    echo: bool = False
     below: str = ""  # What it says in a further line, if its first line only announces that.
 
 
@@ -98,9 +99,9 @@ def _find_words_below(text: str, start: int, end: int, mark: "re.Pattern[str] | 
 def find_traceback_end(text: str, position: int) -> TracebackEnd | None:
     """The exception of the traceback at this position.
 
-    None if the traceback is not complete yet, or if another process caused the exception. Lines of
-    other ranks may stand in between. They have other marks at their beginning. If an exception of
-    another process is shown first (Ray), the process's own frames follow it, and they count.
+    None if the traceback is not complete yet. Lines of other ranks may stand in between. They have
+    other marks at their beginning. If an exception of another process is shown first (Ray), the
+    process's own frames follow it, and they count.
     """
     at = text.find("\n", position) + 1
     if escaped := _find_escaped_end(text, position, at - 1 if at else len(text)):
@@ -108,7 +109,7 @@ def find_traceback_end(text: str, position: int) -> TracebackEnd | None:
     begin = max(text.rfind("\n", 0, position) + 1, position - 200)
     before = _BOX_PATTERN.sub(r"\1", text[begin:position])
     mark = _find_line_mark(before, text[at : at + 200])
-    indent = "" if mark else before[: len(before) - len(before.lstrip())]
+    indent = before if before.isspace() else ""
     found: TracebackEnd | None = None
     framed = said = False
     for _ in range(LINES if at else 0):
@@ -125,8 +126,7 @@ def find_traceback_end(text: str, position: int) -> TracebackEnd | None:
         elif _EXCEPTION_PATTERN.match(rest) or (framed and _OTHER_EXCEPTION_PATTERN.match(rest)):
             below = text[end : end + MAX_CHAIN_CHARS]
             found, framed, said = _classify_exception(rest, at, end, below), False, True
-            if found:
-                found = replace(found, below=_find_words_below(text, at, end, mark))
+            found = replace(found, below=_find_words_below(text, at, end, mark))
             if _WORDLESS_PATTERN.match(text, end - len(rest), end + MAX_CHAIN_CHARS):
                 return None
         at = end + 1
@@ -135,12 +135,11 @@ def find_traceback_end(text: str, position: int) -> TracebackEnd | None:
     return found
 
 
-def _classify_exception(said: str, start: int, end: int, below: str = "") -> TracebackEnd | None:
-    """None for a consequence. The head of a group counts as a group if its members are in `below`."""
+def _classify_exception(said: str, start: int, end: int, below: str = "") -> TracebackEnd:
+    """The head of a group is an echo if its members are in `below`."""
     alone = _GROUP_PATTERN.match(said) and not _MEMBER_PATTERN.search(below)
-    if _CONSEQUENCE_PATTERN.match(said) and not alone:
-        return None
-    return TracebackEnd(start, end, network=_NETWORK_PATTERN.match(said) is not None)
+    echo = _CONSEQUENCE_PATTERN.match(said) is not None and not alone
+    return TracebackEnd(start, end, _NETWORK_PATTERN.match(said) is not None, echo)
 
 
 def _find_escaped_end(text: str, position: int, end: int) -> TracebackEnd | None:
@@ -170,7 +169,10 @@ def _strip_line_mark(mark: "re.Pattern[str] | str", line: str) -> str:
 
 def _find_line_mark(before: str, following: str) -> "re.Pattern[str] | str":
     """The text before each line of the traceback: a launcher's mark, or whatever a logger writes.
-    The time in it may differ from line to line."""
+    The time in it may differ from line to line. None if the first frame has none: then the text is
+    of another line without an end, such as a bar's."""
+    if following.startswith('  File "'):
+        return ""
     found, own = _MARK_PATTERN.search(before), before.strip()
     if found and found[0].strip() in following:
         return found[0].strip()

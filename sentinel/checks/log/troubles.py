@@ -242,7 +242,7 @@ class TroubleFinder:
             return found
         echoes = [find_line_bounds(text, at)[0] for at, one in known if one.kind in ECHO_KIND_NAMES]
         told = {find_line_bounds(text, at)[0] for at, _ in found}
-        places = find_new_lines(text, end, known[0][0], min(echoes, default=len(text)), told)
+        places = find_new_lines(text, end, min(echoes, default=len(text)), told)
         more = [
             (
                 at,
@@ -290,7 +290,9 @@ class TroubleFinder:
                     continue
                 read += 1
             follow = name == TRACEBACK and kind and read <= MAX_READ_TRACEBACKS
-            ended = _find_exception(text, position, hits) if follow else None
+            ended = find_traceback_end(text, position) if follow else None
+            if ended and _is_told_within(ended, hits):
+                continue
             carried = ended and ended.start == said.start  # told by the traceback before
             if carried or any(
                 self._is_ignored(text, at) for at in (position, *([ended.start] if ended else []))
@@ -310,12 +312,11 @@ class TroubleFinder:
                 spared = position
                 continue
             counts[name, begin < well.begin] = counts.get((name, begin < well.begin), 0) + 1
-            if ended:
+            one = show_trouble(text, position, ended, kind, name, path, node)
+            if ended and not ended.echo:
                 said = range(ended.start, ended.end)
                 name = NETWORK_EXCEPTION_KIND if ended.network else EXCEPTION
-            one = show_trouble(text, position, ended, kind, name, path, node)
-            if ended:
-                one = _weigh_exception(text, begin, found, one)
+                one = _weigh_exception(text, begin, found, replace(one, kind=name))
             found.append((position, one))
         return found, spared
 
@@ -390,15 +391,11 @@ def _rank_match(kind: TroubleKind | None) -> int:
     return 3 if kind.root else 1 if kind.general else 2
 
 
-def _find_exception(text: str, position: int, hits: "list[_TroubleMatch]") -> "TracebackEnd | None":
-    """The exception of the traceback. None if it is a consequence, or if it contains a known error."""
-    said = find_traceback_end(text, position)
-    if said is None:
-        return None
+def _is_told_within(said: TracebackEnd, hits: "list[_TroubleMatch]") -> bool:
+    """Whether the exception contains another error that is known, which is told by itself."""
     following = bisect_left(hits, said.start, key=lambda hit: hit[0])
-    known = (
+    return (
         following < len(hits)
         and hits[following][0] < said.end
         and hits[following][1] != NOT_STARTED_KIND
     )
-    return None if known else said

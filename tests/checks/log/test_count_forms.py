@@ -159,12 +159,13 @@ def test_a_loss_of_a_validation_has_another_name(train: str, validation: str, lo
 
 LOST = (
     "loss(nan)", "loss[nan]", "loss {nan}", "loss ~ nan", "loss0: nan loss1: 1.2", "loss@1: nan", "lossD nan", "loss (mean ± std): nan ± nan",
-    "avg. loss of train: nan", "the training loss is now nan", "loss became nan", "loss has value nan", "NaN loss encountered, skipping batch",
+    "avg. loss of train: nan", "the training loss is now nan", "loss became nan", "loss has value nan", "NaN loss encountered, skipping batch", "Found nans while computing loss",
     "Loss is not finite", "non-finite loss, skipping step", "loss = NaN32", "loss nanq", "loss ∞", "Verlust: nan", "pérdida: nan", "perda = nan", "NLL nan",
     "elbo: nan", "bits per char nan", "energy nan", "total_norm nan", '{\\"loss\\": NaN}', "epoch train_loss val_loss\n1 nan nan\n2 nan nan\n3 nan nan",
 )  # fmt: skip
 FINITE = (
     "loss was not nan", "lossScale: inf", "loss(1.9)", "NaN loss check is on, loss 1.9", "skipped a NaN loss\nstep 12 train_loss: 1.9", "loss of train: 1.9",
+    "nans while computing loss\nstep 12 loss: 1.9", "looks for nans in loss",
 )  # fmt: skip
 
 

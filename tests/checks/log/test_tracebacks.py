@@ -42,12 +42,29 @@ def test_a_time_before_the_mark_may_change() -> None:
         "torch.distributed.DistBackendError: NCCL error",
         "subprocess.CalledProcessError: Command x returned non-zero exit status 1.",
         "_queue.Empty",
-        "INFO: nothing of the kind",
     ],
 )
 def test_what_another_process_brought_about_is_no_cause(said: str) -> None:
-    """And what is no exception is none."""
-    assert ends(f"{FIRST}\n  f()\n{said}\n") is None
+    """Its line is shown, and says nothing of the cause."""
+    text = f"{FIRST}\n  f()\n{said}\n"
+    found = find_traceback_end(text, 0)
+    assert found
+    assert found.echo
+    assert text[found.start : found.end] == said
+
+
+def test_what_is_no_exception_ends_no_traceback() -> None:
+    """Other lines may stand below frames."""
+    assert ends(f"{FIRST}\n  f()\nINFO: nothing of the kind\n") is None
+
+
+@pytest.mark.parametrize(
+    "bar", ["  1%|▍  | 272/22292 [03:40<4:26:46,  1.38it/s]", "| 0/20 [00:00<?, ?it/s]"]
+)
+def test_a_bar_without_an_end_is_no_mark(bar: str) -> None:
+    """tqdm writes it again and again over one line, and the traceback is written behind it."""
+    text = f'{bar}{FIRST}\n  File "a.py", line 3, in f\n    f()\nKeyError: 1\n'
+    assert ends(text) == "KeyError: 1"
 
 
 def test_one_that_goes_on_has_no_end_yet() -> None:
