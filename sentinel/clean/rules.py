@@ -42,7 +42,7 @@ class DirectoryEntry:
         self,
         name: str,
         at: float,
-        size: int,
+        size: int = 0,
         *,
         entries: int = 1,
         complete: bool = True,

@@ -6,7 +6,8 @@ import os
 import stat
 import time
 import weakref
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 from sentinel.clean import gone_marks
 from sentinel.clean.pointers import (
@@ -125,7 +126,7 @@ class CheckpointRoot:
             return None
         except OSError as error:
             return DirectoryEntry(
-                name, time.time(), 0, complete=False, held=error_line(error), owner=NOBODY_KNOWN
+                name, time.time(), complete=False, held=error_line(error), owner=NOBODY_KNOWN
             )
         folder = stat.S_ISDIR(found.st_mode)
         if found.st_dev != self.device or not (folder or stat.S_ISREG(found.st_mode)):
@@ -133,12 +134,10 @@ class CheckpointRoot:
         entry = DirectoryEntry(
             name,
             changed_at(found),
-            0,
             complete=False,
             identity=identity_of(found),
             owner=found.st_uid,
         )
-        entry.held = self._forbidden_reason(name, found)
         try:
             self._weigh_entry(entry, found, rules)
         except FileNotFoundError:
@@ -176,18 +175,15 @@ class CheckpointRoot:
     ) -> None:
         """Measure the entry. A complete entry has content, and if the rules name a file for it,
         also that file."""
-        weight = self._stat_weight(found)
+        weight, doubt = self._stat_weight(found), ""
         if stat.S_ISDIR(found.st_mode):
-            fd = self._open_folder(entry.name, self.fd, identity_of(found))
-            try:
+            with self._open_folder(entry.name, self.fd, identity_of(found)) as fd:
                 weight = self._weigh_folder(fd, 0, rules)
                 entry.marker = _marker_bytes(rules, fd)
                 if not gone_marks.is_gone_name(entry.name):
-                    entry.held = entry.held or (RENAMABLE if weight.renamable else "")
+                    doubt = RENAMABLE if weight.renamable else ""
                 elif not gone_marks.has_gone_mark(fd):
-                    entry.held = entry.held or gone_marks.UNPROVEN
-            finally:
-                os.close(fd)
+                    doubt = gone_marks.UNPROVEN
         elif rules.is_marker(entry.name):
             entry.marker = found.st_size
         if self._is_removing and is_immutable(entry.name, self.fd):
@@ -195,7 +191,7 @@ class CheckpointRoot:
         entry.size, entry.entries = weight.size, weight.entries
         entry.content, entry.files = weight.content, weight.files
         entry.at = weight.written if gone_marks.is_gone_name(entry.name) else weight.at
-        entry.complete = weight.content > 0
+        entry.complete = bool(weight.content)
         marker = get_unfinished_marker_name(entry.name)
         telling = rules.telling_name(entry.name)
         entry.unfinished = is_staging(telling) or self._has_marker(marker, entry.owner)
@@ -205,7 +201,7 @@ class CheckpointRoot:
             or names_itself(telling)
         )
         entry.leads, entry.needs = frozenset(weight.leads), weight.needs
-        entry.held = entry.held or weight.held
+        entry.held = self._forbidden_reason(entry.name, found) or doubt or weight.held
 
     def _has_marker(self, name: str, owner: int) -> bool:
         """Whether a file of that name in the root belongs to this owner or to root. Other users'
@@ -309,14 +305,11 @@ class CheckpointRoot:
         if not stat.S_ISDIR(found.st_mode):
             os.unlink(name, dir_fd=above)
             return
-        fd = self._open_folder(name, above, identity_of(found), depth)
-        try:
+        with self._open_folder(name, above, identity_of(found), depth) as fd:
             # The mark goes last: until then, the next removal can go on.
             for below in sorted(os.listdir(fd), key=lambda inner: inner == gone_marks.GONE_MARK):
                 inner = os.stat(below, dir_fd=fd, follow_symlinks=False)
                 self._remove_entry(below, fd, inner, deadline, depth + 1)
-        finally:
-            os.close(fd)
         os.rmdir(name, dir_fd=above)
 
     def _weigh_folder(self, fd: int, depth: int, rules: RetentionRules) -> EntryWeight:
@@ -345,11 +338,8 @@ class CheckpointRoot:
             if self._is_removing and is_immutable(name, above):
                 weight.held = f"{name} in it is immutable (`lsattr` shows it)"
             return weight
-        fd = self._open_folder(name, above, identity_of(found), depth)
-        try:
+        with self._open_folder(name, above, identity_of(found), depth) as fd:
             return self._weigh_folder(fd, depth, rules)
-        finally:
-            os.close(fd)
 
     def _stat_weight(self, found: os.stat_result) -> EntryWeight:
         """The weight of one file or directory, with whether a pointer leads to it. So an entry also
@@ -358,8 +348,12 @@ class CheckpointRoot:
         weight.named = identity_of(found) in self._meant.identities
         return weight
 
-    def _open_folder(self, name: str, above: int, identity: tuple[int, int], depth: int = 0) -> int:
-        """Open exactly that directory, within the root's own mount. Raises RemovalRefused.
+    @contextmanager
+    def _open_folder(
+        self, name: str, above: int, identity: tuple[int, int], depth: int = 0
+    ) -> Iterator[int]:
+        """Exactly that directory, within the root's own mount, open meanwhile. Raises
+        RemovalRefused.
 
         The device alone is not enough, because a bind mount of the same file system has the same
         one.
@@ -367,12 +361,14 @@ class CheckpointRoot:
         if depth > MAX_DEPTH:
             raise RemovalRefused(f"{name!r} lies deeper than {MAX_DEPTH} levels")
         fd = os.open(name, FOLDER_FLAGS, dir_fd=above)
-        found = os.fstat(fd)
-        here = (found.st_dev, read_mount_id(fd)) == (self.device, self.mount)
-        if not here or identity_of(found) != identity:
+        try:
+            found = os.fstat(fd)
+            here = (found.st_dev, read_mount_id(fd)) == (self.device, self.mount)
+            if not here or identity_of(found) != identity:
+                raise RemovalRefused(f"{name!r} is another file system, or was replaced meanwhile")
+            yield fd
+        finally:
             os.close(fd)
-            raise RemovalRefused(f"{name!r} is another file system, or was replaced meanwhile")
-        return fd
 
 
 def _tell_progress(done: int, total: int) -> None:

@@ -52,11 +52,29 @@ def test_what_is_done_is_written_with_its_evidence() -> None:
     assert w.records() == [record]
 
 
+def test_what_replaces_no_reason_has_no_window() -> None:
+    """As what is done to a job; its end is written all the same."""
+
+    class Plain(UndrainAction):
+        replaces_reason = False
+
+    w = world()
+    actor = ActionExecutor(
+        ActionRules(kinds={"undrain": Plain()}, actions=SETTINGS, guard=w.guard),
+        w.books, w.slurm, w.hosts[0],
+    )  # fmt: skip
+    record = actor.execute_request(
+        ActionRequest(action="undrain", target="n1", reason="x"), SERVICE
+    )
+    assert (record.outcome, w.records()) == (ActionOutcome.DONE, [record])
+    assert record.evidence.keys() == {"seen"}
+
+
 FAULTS = [
     (Fault.REFUSED, ActionOutcome.ERROR, "Invalid node state specified"),
     (Fault.DEAF, ActionOutcome.NO_EFFECT, "Slurm accepted it, and yet it is IDLE+DRAIN"),
     (Fault.LOST, ActionOutcome.UNKNOWN, "Socket timed out"),
-    (Fault.LATE, ActionOutcome.UNKNOWN, "could not be read afterwards"),
+    (Fault.LATE, ActionOutcome.UNKNOWN, "send/recv operation; it could not be read afterwards: "),
     (Fault.BLIND, ActionOutcome.UNKNOWN, "Slurm accepted it; it could not be read afterwards"),
 ]
 

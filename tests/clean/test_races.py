@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from sentinel.clean.gone_marks import GONE_PREFIX, LOOKED
+from sentinel.clean.tree import MAX_DEPTH
 from tests.clean.world import names, renewed, treasure
 
 PROGRAM = """
@@ -113,6 +114,17 @@ def test_a_directory_inside_that_is_swapped_is_not_entered(root: Path, kind: str
     else:
         (left,) = set_aside(root)
         assert (root / left / "inner" / "gold").read_text() == "gold"
+
+
+def test_a_directory_that_grows_too_deep_is_not_followed_to_its_end(root: Path) -> None:
+    """Each level costs a descriptor: somebody else could use up all of them."""
+    move = (
+        "here = os.getcwd(); os.chdir('step1/inner')\n"
+        f"for _ in range({MAX_DEPTH}): os.mkdir('d'); os.chdir('d')\n"
+        "os.chdir(here)"
+    )
+    assert f"deeper than {MAX_DEPTH} levels" in raced(root, "os.rename", "step1", move)
+    assert len(set_aside(root)) == 1
 
 
 @pytest.mark.parametrize(("word", "left"), [("inner", True), ("step1", False)])

@@ -136,6 +136,39 @@ def test_a_root_is_open_as_long_as_its_object_lives(root: Path) -> None:
         os.fstat(fd)
 
 
+def test_nothing_stays_open_but_the_root(root: Path) -> None:
+    """A root has thousands of directories, and a process may open 1,024 files (RLIMIT_NOFILE)."""
+    opened = CheckpointRoot(str(root))
+    before = len(os.listdir("/proc/self/fd"))
+    opened.remove_step(first(opened), RULES, soon())
+    with mounted(root / "step2" / "inner"):
+        opened.find_steps(RULES)
+    assert names(root) == ["step2", "step3", "step4", "step5"]
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_hidden_checkpoints_go_where_the_pattern_says_so(root: Path) -> None:
+    """What they are renamed to fits the pattern too, and is nobody's newer part of the step."""
+    for number in range(1, 6):
+        (root / f"step{number}").rename(root / f".a-step{number}")
+    rules = RetentionRules(r"\..*step(\d+)", complete="weights")
+    opened = CheckpointRoot(str(root))
+    opened.remove_step(first(opened, rules), rules, soon())
+    assert names(root) == [f".a-step{number}" for number in range(2, 6)]
+
+
+def test_a_mark_that_vanishes_meanwhile_says_that_the_step_is_whole(root: Path) -> None:
+    """NeMo removes it at the end of a save."""
+    mark = root / "step5-unfinished"
+    mark.touch()
+    opened = CheckpointRoot(str(root))
+    opened.find_steps(RULES)
+    looked = [opened.look_at_entry("step5", RULES)]
+    mark.unlink()
+    looked.append(opened.look_at_entry("step5", RULES))
+    assert [entry and entry.unfinished for entry in looked] == [True, False]
+
+
 def test_a_checkpoint_swapped_after_the_look_is_put_back(root: Path) -> None:
     """Another directory of its name is not the one that was looked at."""
     opened = CheckpointRoot(str(root))

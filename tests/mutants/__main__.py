@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from tests.mutants.changes import Change, changes, find_lines
 from tests.mutants.copy import Copy, Nursery, TestsFailAlready
-from tests.mutants.known import MEASURED, ROOT, SURVIVORS, find_modules
+from tests.mutants.known import MEASURED, ROOT, SURVIVORS, TESTS, find_modules
 from tests.mutants.watch import SeenTest
 
 
@@ -111,6 +111,10 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument(
         "--measured", action="store_true", help="the modules of docs/planted-faults.md"
     )
+    parser.add_argument(
+        "--tests", action="append", metavar="FILE",
+        help="these notice, in place of those that `known` finds for the module",
+    )  # fmt: skip
     parser.add_argument("--seed", default="1", help="which faults are drawn; 1")
     parser.add_argument("--limit", type=int, default=25, help="so many a module, 0 for all; 25")
     parser.add_argument("--modules", type=int, default=0, help="of so many modules, drawn too; all")
@@ -130,6 +134,8 @@ def main() -> int:
     modules = asked.module or list(MEASURED if asked.measured else find_modules())
     if asked.modules:
         modules = random.Random(asked.seed).sample(modules, min(asked.modules, len(modules)))
+    if asked.tests:
+        TESTS.update(dict.fromkeys(modules, tuple(asked.tests)))
     counts: list[Count] = []
     unusable: list[str] = []
     with tempfile.TemporaryDirectory(prefix="sentinel-mutants-") as folder:

@@ -13,6 +13,7 @@ from sentinel.core.model import Batch, Receipt
 from sentinel.store.buffered import BufferedStore
 from sentinel.store.errors import StateUnavailable
 from sentinel.store.failover import RETRY_SPACING_S
+from sentinel.store.lease import Lease
 from sentinel.store.memory import MemoryStore
 from sentinel.store.spare_journals import SpareJournals, make_spare_journals
 from sentinel.store.sqlite import SqliteBackend
@@ -129,23 +130,48 @@ def test_a_leader_stops_where_another_keeps_the_journal(start: Start) -> None:
         two.store.commit(told("from two"))
 
 
+@pytest.mark.parametrize("at_work", [True, False])
 def test_a_journal_that_is_still_written_is_not_handed_over(
-    start: Start, state: Path, recorded: SqlitePlace
+    start: Start, state: Path, recorded: SqlitePlace, at_work: bool
 ) -> None:
-    """Its writer is at work: who cannot lead either leaves it and what it holds alone."""
+    """Its writer is at work: who cannot lead either leaves it and what it holds alone. Of a dead one
+    it is handed over once, and the lock is free again."""
     one, leader, late = start(), start(), start()
     one.store.take_lead("one", at())
     one.primary.broken = "no space left"
     one.store.commit(told("kept"))
     one.primary.release_lead()
+    if not at_work:
+        one.spare.unlock_spare()
     for _ in range(2):  # nobody's journal follows the second number
         leader.primary.take_lead("leader", at())
     with pytest.raises(StoreBusy, match="another sentinel leads: leader since"):
         late.store.take_lead("late", at())
-    assert recorded.open().read_memory(HANDOVER_KEY) == {}
+    assert (recorded.open().read_memory(HANDOVER_KEY) == {}) is at_work
     kept = spare_places(state).read_newest()
-    assert kept is not None
-    assert not kept.begin.shadow
+    assert (kept is not None and not kept.begin.shadow) is at_work
+    if not at_work:
+        one.spare.lock_spare(Lease("one", at().wall))
+
+
+def test_a_copy_is_not_merged_into_a_state_that_is_well(
+    start: Start, recorded: SqlitePlace
+) -> None:
+    """It is of an earlier time: what ended since stays ended. Nor does anybody write who let go."""
+    one, other = start(), start()
+    one.store.take_lead("one", at())
+    one.store.commit(Batch(at=at(), alerts=(alert(),)))
+    one.store.release_lead()
+    other.primary.take_lead("other", at(1))
+    other.primary.commit(Batch(at=at(1), closed=(alert().key,)))
+    other.primary.release_lead()
+    one.primary.broken = "no space left"
+    with pytest.raises(Fenced, match="this sentinel does not lead"):
+        one.store.commit(told("late"))
+    one.mend()
+    one.store.take_lead("one", at(2))
+    there = recorded.open()
+    assert (there.read_alerts(), there.read_memory(HANDOVER_KEY)) == ([], {})
 
 
 def test_a_journal_that_replaced_a_full_one_brings_all_that_was_known(

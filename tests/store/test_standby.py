@@ -205,6 +205,10 @@ def test_a_write_is_durable_in_the_state_or_in_a_journal(
     one.take_lead("sentinel on host h1", at())
     assert (one.trouble, one.is_durable) == (None, True)
     primary.broken = "no space left"
+    with pytest.raises(StateUnavailable, match="no space left"):
+        one.renew_lease()
+    assert one.trouble
+    assert (one.is_durable, one.trouble.kept_in) == (True, "")  # nothing waits yet
     with monkeypatch.context() as patched:
         patched.setattr(SpareJournals, "begin_journal", lambda *_: False)
         one.commit(told("a"))
