@@ -15,11 +15,11 @@ from sentinel.slurm.drain_reasons import find_slurms_reason
 from sentinel.slurm.node_notes import describe_changes
 from sentinel.slurm.node_states import (
     TAG,
-    can_work,
     describe_node,
     flag_meaning,
     format_state,
     tag_reason,
+    unfit_reason,
     unknown_flags,
 )
 
@@ -68,6 +68,6 @@ def _explain_drain_refusal(request: ActionRequest, node: Node) -> str:
         return f"its state is not known here: {format_state(node)}"
     known = "reason" in request.params or node.reason.startswith(TAG.strip())
     theirs = node.reason and not (known or find_slurms_reason(node.reason))
-    if theirs and can_work(node) is False:
+    if theirs and unfit_reason(node):
         return f"it is out of service for another reason: {describe_node(node)}"
     return describe_changes(request.params, node)

@@ -14,7 +14,7 @@ from sentinel.core.model import ActionRequest
 from sentinel.core.ports import JobHands, JobView
 from sentinel.core.text import visible
 from sentinel.core.values import Duration, Rate, Share
-from sentinel.slurm.job_states import uses_nodes
+from sentinel.slurm.job_states import Phase, state_phase, uses_nodes
 
 JOB_ACTION_LIMITS = Limits(
     per_hour=10, share=Share(100), per_node=Rate("2 in 1d"), cooldown=Duration(0)
@@ -31,12 +31,12 @@ def find_job(request: ActionRequest, view: JobView) -> Job | None:
 
 def look_at_running_job(request: ActionRequest, view: JobView) -> Look:
     """The look at a job that is to be changed while it runs. If this run of the job is over, the
-    action is unneeded."""
+    action is done. If it is over or suspended, the action is unneeded."""
     job = find_job(request, view)
     over = _explain_run_over(request, job)
     return Look(
         text=_describe_job(job),
-        done=bool(over),
+        done=bool(over) and not (job and state_phase(job.state) is Phase.PAUSED),
         unneeded=over,
         not_ready=""
         if over

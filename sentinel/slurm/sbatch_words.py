@@ -20,6 +20,7 @@ LONG_WITHOUT_VALUE = frozenset(
         "consolidate-segments",
         "contiguous",
         "exclusive",
+        "external",
         "get-user-env",
         "help",
         "hold",

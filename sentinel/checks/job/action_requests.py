@@ -83,6 +83,8 @@ _PASSING_CAUSES: frozenset[InterruptionCause] = frozenset(
     ("gpu", "network", "node", "file_system", "preemption", "slurm")
 )
 """Causes that lie outside the program, so that the same job may succeed next time."""
+# What others sent, by name: SIGTERM, Lightning's SIGTERMException.
+_SENT_PATTERN = re.compile(r"KeyboardInterrupt|SIG(?:HUP|INT|QUIT|TERM|USR[12])")
 _STEP_NUMBER_PATTERN = re.compile(r"(.*) ([\d,]+)")
 
 
@@ -150,9 +152,7 @@ def _find_output_cause(said: OutputError) -> InterruptionCause | None:
         return None
     if said.kind in NO_MEMORY_KIND_NAMES:
         return "memory"
-    return (
-        "person" if said.line.startswith("KeyboardInterrupt") else find_kind_cause(said.kind or "")
-    )
+    return "person" if _SENT_PATTERN.search(said.line) else find_kind_cause(said.kind or "")
 
 
 def _has_passing_cause(last: GoneJob) -> bool:
