@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import ClassVar
 
 from sentinel.actions.job_requests import make_exclude_command
-from sentinel.actions.jobs import JOB_ACTION_LIMITS, find_job, run_commands
+from sentinel.actions.jobs import JOB_ACTION_LIMITS, find_job
 from sentinel.core.action_limits import Limits
-from sentinel.core.actions import Look, Reply
+from sentinel.core.actions import Look
 from sentinel.core.cluster import Job
 from sentinel.core.errors import Invalid
 from sentinel.core.hostlist import check_name, expand_hostlist
 from sentinel.core.model import ActionRequest
-from sentinel.core.ports import JobHands, JobView
+from sentinel.core.ports import JobView
 from sentinel.core.text import visible
 from sentinel.core.values import Rate
 from sentinel.plugin import Action
@@ -56,10 +56,6 @@ class ExcludeAction(Action, frozen=True):
     def commands(self, request: ActionRequest) -> tuple[tuple[str, ...], ...]:
         before, node = request.params.get("exclude", ""), request.params.get("node", "")
         return (make_exclude_command(request.target, before, node),)
-
-    def perform(self, request: ActionRequest, hands: JobHands) -> Reply:
-        """Run the command. There are no processes to examine."""
-        return run_commands(hands, self.commands(request))
 
 
 def parse_excluded_nodes(job: Job) -> tuple[str, ...]:

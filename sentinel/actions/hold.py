@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from sentinel.actions.jobs import JOB_ACTION_LIMITS, run_commands
+from sentinel.actions.jobs import JOB_ACTION_LIMITS
 from sentinel.core.action_limits import Limits
-from sentinel.core.actions import Look, Reply
+from sentinel.core.actions import Look
 from sentinel.core.cluster import Job
 from sentinel.core.model import ActionRequest
-from sentinel.core.ports import JobHands, JobView
+from sentinel.core.ports import JobView
 from sentinel.core.text import visible
 from sentinel.plugin import Action
 from sentinel.slurm.job_states import Phase, state_phase
@@ -29,10 +29,9 @@ class HoldAction(Action, frozen=True):
 
     def look(self, request: ActionRequest, view: JobView) -> Look:
         """Done when the job has no pending element that is not held."""
-        phases = {Phase.WAITING, Phase.HELD}
-        rows = [j for j in view.jobs(request.target) if state_phase(j.state) in phases]
-        waits = (j for j in rows if state_phase(j.state) is Phase.WAITING)
-        free = [j for j in waits if not explain_reason(j.reason).held]
+        phases = [(j, state_phase(j.state)) for j in view.jobs(request.target)]
+        rows = [j for j, phase in phases if phase in (Phase.WAITING, Phase.HELD)]
+        free = [j for j, p in phases if p is Phase.WAITING and not explain_reason(j.reason).held]
         foreign = _explain_foreign_owner(request, rows)
         return Look(
             text=_describe_pending(rows, free),
@@ -44,10 +43,6 @@ class HoldAction(Action, frozen=True):
 
     def commands(self, request: ActionRequest) -> tuple[tuple[str, ...], ...]:
         return (("scontrol", "uhold", request.target),)
-
-    def perform(self, request: ActionRequest, hands: JobHands) -> Reply:
-        """Run the command. There are no processes to examine."""
-        return run_commands(hands, self.commands(request))
 
 
 def _explain_foreign_owner(request: ActionRequest, rows: Sequence[Job]) -> str:

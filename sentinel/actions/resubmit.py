@@ -7,11 +7,11 @@ import os
 from collections.abc import Sequence
 from typing import ClassVar
 
-from sentinel.actions.jobs import find_job, run_commands
+from sentinel.actions.jobs import find_job
 from sentinel.core.action_limits import Limits
-from sentinel.core.actions import Look, Reply
+from sentinel.core.actions import Look
 from sentinel.core.model import ActionRequest
-from sentinel.core.ports import JobHands, JobView
+from sentinel.core.ports import JobView
 from sentinel.core.text import visible
 from sentinel.core.values import Duration, Rate, Share
 from sentinel.plugin import Action
@@ -62,10 +62,6 @@ class ResubmitAction(Action, frozen=True):
         program, *words = json.loads(request.params["words"])
         chdir = f"--chdir={request.params['workdir']}"
         return ((program, chdir, *words),)
-
-    def perform(self, request: ActionRequest, hands: JobHands) -> Reply:
-        """Run the command. There are no processes to examine."""
-        return run_commands(hands, self.commands(request))
 
 
 def _find_submitted(request: ActionRequest, view: JobView) -> Sequence[str] | None:

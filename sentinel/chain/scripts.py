@@ -104,10 +104,11 @@ def _scan_directory(path: str, name: str, trust: CronTrust) -> Iterator[FoundScr
     found = {one.key: one for one in _look_at_files(path, name, entries, folder_trust)}
     for key, one in found.items():
         # `backup.sh.1`, and behind an extension also `backup.sh_old`
-        ends = (
-            at for at, c in enumerate(key) if c == "." or (c in "_-" and "." in key[len(name) : at])
+        cuts = (
+            key[:at]
+            for at, letter in enumerate(key)
+            if letter == "." or (letter in "_-" and "." in key[len(name) : at])
         )
-        cuts = (key[:at] for at in ends)
         same = next((found[cut] for cut in cuts if cut in found), None)
         stem, end = os.path.splitext(key)
         made = (

@@ -78,10 +78,13 @@ class ScriptSubmitter:
 
     def _run_sbatch(self, argv: Sequence[str], text: bytes) -> str:
         """The id of the job. With `#SBATCH --wait`, sbatch tells it and stays until the job ends."""
-        words, limit = build_argv(argv, self._client.prefix), self._client.limit
         try:
             done = proc.run(
-                words, limit=limit, env=_script_environment(), stdin=text, cwd=self._base
+                build_argv(argv, self._client.prefix),
+                limit=self._client.limit,
+                env=_script_environment(),
+                stdin=text,
+                cwd=self._base,
             )
         except proc.TimedOut as late:
             if job := submitted_job(late.out):

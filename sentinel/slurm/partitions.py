@@ -4,6 +4,7 @@ and how long its nodes may take to wake and to go to sleep."""
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from sentinel.core.cluster import Timeouts
 from sentinel.core.errors import CannotTell
@@ -22,37 +23,30 @@ _OWN = lazy_pattern(r" (Resume|Suspend)Timeout=(\S+)")
 
 def read_node_counts(out: bytes) -> dict[str, int]:
     """The number of nodes of each partition, also if it is 0. Raises CannotTell."""
-    sizes = {}
-    for line in decode_lines(out).splitlines():
-        name, total = _PARTITION_NAME.match(line), _TOTAL.search(line)
-        if name is None:
-            raise CannotTell(f"scontrol's answer about partitions is not understood: {line[:80]!r}")
-        if total:
-            sizes[name[1]] = parse_count(total[1])
-    return sizes
+    found = ((name, _TOTAL.search(line)) for name, line in _read_lines(out))
+    return {name: parse_count(total[1]) for name, total in found if total}
 
 
 def read_partition_states(out: bytes) -> dict[str, str]:
     """The state of each partition: UP, DOWN, DRAIN or INACTIVE. Raises CannotTell."""
-    states = {}
-    for line in decode_lines(out).splitlines():
-        name, state = _PARTITION_NAME.match(line), _STATE.search(line)
-        if name is None:
-            raise CannotTell(f"scontrol's answer about partitions is not understood: {line[:80]!r}")
-        if state:
-            states[name[1]] = state[1]
-    return states
+    found = ((name, _STATE.search(line)) for name, line in _read_lines(out))
+    return {name: state[1] for name, state in found if state}
 
 
 def read_node_timeouts(config: SlurmConfig, out: bytes) -> Timeouts:
     """The timeouts of slurm.conf, and those of partitions that have their own (21.08 and later).
     Raises CannotTell."""
-    lines = decode_lines(out).splitlines()
     own = {}
-    for line in lines:
+    for name, line in _read_lines(out):
+        found = {key: parse_span_s(value) for key, value in _OWN.findall(line)}
+        own[name] = (found.get("Resume"), found.get("Suspend"))
+    return Timeouts(resume=config.resume_timeout, suspend=config.suspend_timeout, partitions=own)
+
+
+def _read_lines(out: bytes) -> Iterator[tuple[str, str]]:
+    """The name of each partition, and its line. Raises CannotTell."""
+    for line in decode_lines(out).splitlines():
         name = _PARTITION_NAME.match(line)
         if name is None:
             raise CannotTell(f"scontrol's answer about partitions is not understood: {line[:80]!r}")
-        found = {key: parse_span_s(value) for key, value in _OWN.findall(line)}
-        own[name[1]] = (found.get("Resume"), found.get("Suspend"))
-    return Timeouts(resume=config.resume_timeout, suspend=config.suspend_timeout, partitions=own)
+        yield name[1], line

@@ -8,75 +8,65 @@ CODES", sacctmgr(1) for the limits. Texts: what slurmctld and its plugins write 
 belongs to is sentinel's judgement, made from where the source sets and clears it.
 """
 
-from msgspec import Struct
+from msgspec.structs import replace
 
 from sentinel.core.text import shortened, visible
 from sentinel.slurm.pending_reason_row import DAY_S, PendingReason, ReasonEnd
 
-
-class _Group(Struct, frozen=True):
-    ends: ReasonEnd
-    meaning: str
-    names: str
-    patience: float | None = None
-    held: bool = False
-    never: bool = False
-    needs_nodes: bool = True
-    shared: bool = False
-    one_partition: bool = False
-
-
+# The names of each group stand in the place of its code.
 _GROUPS = (
-    _Group(ReasonEnd.ITSELF, "not yet considered by the scheduler", "None WaitingForScheduling"),
-    _Group(ReasonEnd.ITSELF, "jobs of higher priority go first", "Priority"),
-    _Group(ReasonEnd.ITSELF, "waits for nodes to become free", "Resources"),
-    _Group(ReasonEnd.ITSELF, "waits for another job", "Dependency", needs_nodes=False),
-    _Group(ReasonEnd.ITSELF, "its begin time has not come", "BeginTime", needs_nodes=False),
-    _Group(
+    PendingReason(
+        "None WaitingForScheduling", ReasonEnd.ITSELF, "not yet considered by the scheduler"
+    ),
+    PendingReason("Priority", ReasonEnd.ITSELF, "jobs of higher priority go first"),
+    PendingReason("Resources", ReasonEnd.ITSELF, "waits for nodes to become free"),
+    PendingReason("Dependency", ReasonEnd.ITSELF, "waits for another job", needs_nodes=False),
+    PendingReason("BeginTime", ReasonEnd.ITSELF, "its begin time has not come", needs_nodes=False),
+    PendingReason(
+        "JobArrayTaskLimit",
         ReasonEnd.ITSELF,
         "as many tasks of its array run as may run at once",
-        "JobArrayTaskLimit",
         needs_nodes=False,
     ),
-    _Group(ReasonEnd.ITSELF, "waits for its reservation", "Reservation", needs_nodes=False),
-    _Group(ReasonEnd.ITSELF, "waits for a licence", "Licenses", needs_nodes=False, shared=True),
-    _Group(ReasonEnd.ITSELF, "its nodes are being prepared", "Prolog"),
-    _Group(ReasonEnd.ITSELF, "its previous run is being cleaned up", "Cleaning"),
-    _Group(
+    PendingReason("Reservation", ReasonEnd.ITSELF, "waits for its reservation", needs_nodes=False),
+    PendingReason(
+        "Licenses", ReasonEnd.ITSELF, "waits for a licence", needs_nodes=False, shared=True
+    ),
+    PendingReason("Prolog", ReasonEnd.ITSELF, "its nodes are being prepared"),
+    PendingReason("Cleaning", ReasonEnd.ITSELF, "its previous run is being cleaned up"),
+    PendingReason(
+        "BurstBufferResources BurstBufferStageIn",
         ReasonEnd.ITSELF,
         "waits for the burst buffer",
-        "BurstBufferResources BurstBufferStageIn",
         needs_nodes=False,
     ),
-    _Group(
+    PendingReason(
+        "FedJobLock",
         ReasonEnd.ITSELF,
         "waits for the other clusters of the federation",
-        "FedJobLock",
         needs_nodes=False,
     ),
-    _Group(ReasonEnd.ITSELF, "immediate start is deferred to the scheduler", "SchedDefer"),
-    _Group(
-        ReasonEnd.ITSELF,
-        "waits for something the cluster has too few of",
+    PendingReason("SchedDefer", ReasonEnd.ITSELF, "immediate start is deferred to the scheduler"),
+    PendingReason(
         "MaxPoweredUpNodes MpiPortsBusy NvidiaImexChannels PowerNotAvail PowerReserved"
         " BlockFreeAction",
+        ReasonEnd.ITSELF,
+        "waits for something the cluster has too few of",
     ),
-    _Group(
+    PendingReason(
+        "PartitionDown PartitionInactive ReqNodeNotAvail NodeDown FrontEndDown Constraints",
         ReasonEnd.ITSELF,
         "its nodes or partition are down, reserved or in maintenance",
-        "PartitionDown PartitionInactive ReqNodeNotAvail NodeDown FrontEndDown Constraints",
         patience=DAY_S,
     ),
-    _Group(
+    PendingReason(
+        "QOSUsageThreshold",
         ReasonEnd.ITSELF,
         "its share of use is too low at present",
-        "QOSUsageThreshold",
         DAY_S,
         needs_nodes=False,
     ),
-    _Group(
-        ReasonEnd.ITSELF,
-        "its account or QOS runs as much as it may at once; starts when other jobs of it end",
+    PendingReason(
         """AssociationJobLimit AssociationResourceLimit QOSJobLimit QOSResourceLimit
         AssocGrpCpuLimit AssocGrpMemLimit AssocGrpNodeLimit AssocGrpEnergy AssocGrpGRES
         AssocGrpLicense AssocGrpBB AssocGrpBilling AssocGrpUnknown AssocGrpJobsLimit
@@ -85,12 +75,12 @@ _GROUPS = (
         QOSGrpLicense QOSGrpBB QOSGrpBilling QOSGrpUnknown QOSGrpJobsLimit
         QOSGrpSubmitJobsLimit QOSMaxJobsPerUserLimit QOSMaxSubmitJobPerUserLimit
         MaxJobsPerAccount MaxSubmitJobsPerAccount""",
+        ReasonEnd.ITSELF,
+        "its account or QOS runs as much as it may at once; starts when other jobs of it end",
         needs_nodes=False,
         shared=True,
     ),
-    _Group(
-        ReasonEnd.ITSELF,
-        "running jobs of its account or QOS have too many minutes left; these shrink",
+    PendingReason(
         """AssocGrpCPURunMinutesLimit AssocGrpMemRunMinutes AssocGrpNodeRunMinutes
         AssocGrpEnergyRunMinutes AssocGrpGRESRunMinutes AssocGrpLicenseRunMinutes
         AssocGrpBBRunMinutes AssocGrpBillingRunMinutes AssocGrpUnknownRunMinutes
@@ -103,67 +93,69 @@ _GROUPS = (
         MaxBBRunMinsPerUser MaxBillingRunMinsPerUser MaxCpuRunMinsPerUser
         MaxEnergyRunMinsPerUser MaxGRESRunMinsPerUser MaxLicenseRunMinsPerUser
         MaxMemoryRunMinsPerUser MaxNodeRunMinsPerUser MaxUnknownRunMinsPerUser""",
+        ReasonEnd.ITSELF,
+        "running jobs of its account or QOS have too many minutes left; these shrink",
         needs_nodes=False,
         shared=True,
     ),
-    _Group(
-        ReasonEnd.ITSELF,
-        "its user or account holds too much of a QOS's limit, or asks for more than all of it",
+    PendingReason(
         """QOSMaxCpuPerUserLimit QOSMaxNodePerUserLimit QOSMaxMemoryPerUser QOSMaxEnergyPerUser
         QOSMaxGRESPerUser QOSMaxLicensePerUser QOSMaxBBPerUser QOSMaxBillingPerUser
         QOSMaxUnknownPerUser MaxBBPerAccount MaxBillingPerAccount MaxCpuPerAccount
         MaxEnergyPerAccount MaxGRESPerAccount MaxLicensePerAccount MaxMemoryPerAccount
         MaxNodePerAccount MaxUnknownPerAccount""",
+        ReasonEnd.ITSELF,
+        "its user or account holds too much of a QOS's limit, or asks for more than all of it",
         needs_nodes=False,
         patience=DAY_S,
     ),
-    _Group(
+    PendingReason(
+        "JobHeldUser",
         ReasonEnd.PERSON,
         "held by its user or an account coordinator; somebody must release it",
-        "JobHeldUser",
         held=True,
     ),
-    _Group(
-        ReasonEnd.PERSON, "held by an administrator, who must release it", "JobHeldAdmin", held=True
+    PendingReason(
+        "JobHeldAdmin", ReasonEnd.PERSON, "held by an administrator, who must release it", held=True
     ),
-    _Group(ReasonEnd.PERSON, "held after too many failed launches", "JobHoldMaxRequeue", held=True),
-    _Group(
+    PendingReason(
+        "JobHoldMaxRequeue", ReasonEnd.PERSON, "held after too many failed launches", held=True
+    ),
+    PendingReason(
+        "DependencyNeverSatisfied",
         ReasonEnd.PERSON,
         "the job it depends on ended the wrong way",
-        "DependencyNeverSatisfied",
         never=True,
     ),
-    _Group(ReasonEnd.PERSON, "no node has what it asks for", "BadConstraints", never=True),
-    _Group(ReasonEnd.PERSON, "cannot meet its deadline", "DeadLine", never=True),
-    _Group(
+    PendingReason("BadConstraints", ReasonEnd.PERSON, "no node has what it asks for", never=True),
+    PendingReason("DeadLine", ReasonEnd.PERSON, "cannot meet its deadline", never=True),
+    PendingReason(
+        "ReservationDeleted ReservationInvalid",
         ReasonEnd.PERSON,
         "its reservation is gone",
-        "ReservationDeleted ReservationInvalid",
         never=True,
     ),
-    _Group(
+    PendingReason(
+        "InvalidAccount InvalidQOS AccountNotAllowed QOSNotAllowed",
         ReasonEnd.PERSON,
         "its account or QOS may not be used here",
-        "InvalidAccount InvalidQOS AccountNotAllowed QOSNotAllowed",
         never=True,
         one_partition=True,
     ),
-    _Group(
+    PendingReason(
+        "PartitionNodeLimit PartitionTimeLimit MaxMemPerLimit",
         ReasonEnd.PERSON,
         "asks for more than its partition allows",
-        "PartitionNodeLimit PartitionTimeLimit MaxMemPerLimit",
         never=True,
         one_partition=True,
     ),
-    _Group(
+    PendingReason(
+        "PartitionConfig",
         ReasonEnd.PERSON,
         "asks for more nodes than its partition has",
-        "PartitionConfig",
         one_partition=True,
     ),
-    _Group(
-        ReasonEnd.PERSON,
-        "the account or QOS has used up its granted time",
+    PendingReason(
         """AssociationTimeLimit QOSTimeLimit AssocGrpWallLimit QOSGrpWallLimit
         AssocGrpCPUMinutesLimit AssocGrpMemMinutes AssocGrpNodeMinutes AssocGrpEnergyMinutes
         AssocGrpGRESMinutes AssocGrpLicenseMinutes AssocGrpBBMinutes AssocGrpBillingMinutes
@@ -171,10 +163,10 @@ _GROUPS = (
         QOSGrpCPUMinutesLimit QOSGrpMemoryMinutes QOSGrpNodeMinutes QOSGrpEnergyMinutes
         QOSGrpGRESMinutes QOSGrpLicenseMinutes QOSGrpBBMinutes QOSGrpBillingMinutes
         QOSGrpUnknownMinutes""",
-    ),
-    _Group(
         ReasonEnd.PERSON,
-        "asks for more than its account or QOS allows one job",
+        "the account or QOS has used up its granted time",
+    ),
+    PendingReason(
         """AssocMaxCpuPerJobLimit AssocMaxNodePerJobLimit AssocMaxWallDurationPerJobLimit
         AssocMaxMemPerJob AssocMaxEnergyPerJob AssocMaxGRESPerJob AssocMaxLicensePerJob
         AssocMaxBBPerJob AssocMaxBillingPerJob AssocMaxUnknownPerJob
@@ -191,43 +183,33 @@ _GROUPS = (
         QOSMaxCpuMinutesPerJobLimit QOSMaxMemoryMinutesPerJob QOSMaxNodeMinutesPerJob
         QOSMaxEnergyMinutesPerJob QOSMaxGRESMinutesPerJob QOSMaxLicenseMinutesPerJob
         QOSMaxBBMinutesPerJob QOSMaxBillingMinutesPerJob QOSMaxUnknownMinutesPerJob""",
+        ReasonEnd.PERSON,
+        "asks for more than its account or QOS allows one job",
         never=True,
     ),
-    _Group(
-        ReasonEnd.PERSON,
-        "asks for less than its QOS demands",
+    PendingReason(
         """QOSMinCpuNotSatisfied QOSMinMemory QOSMinNode QOSMinEnergy QOSMinGRES QOSMinLicense
         QOSMinBB QOSMinBilling QOSMinUnknown""",
+        ReasonEnd.PERSON,
+        "asks for less than its QOS demands",
         never=True,
     ),
-    _Group(
+    PendingReason(
+        "JobLaunchFailure SystemFailure BurstBufferOperation BlockMaxError",
         ReasonEnd.PERSON,
         "Slurm could not start it",
-        "JobLaunchFailure SystemFailure BurstBufferOperation BlockMaxError",
     ),
-    _Group(
+    PendingReason(
+        "NonZeroExitCode RaisedSignal TimeLimit InactiveLimit OutOfMemory",
         ReasonEnd.UNKNOWN,
         "how its last run ended; what it waits for is not said",
-        "NonZeroExitCode RaisedSignal TimeLimit InactiveLimit OutOfMemory",
     ),
-    _Group(ReasonEnd.UNKNOWN, "a limit that Slurm does not name", "AccountingPolicy"),
-    _Group(ReasonEnd.UNKNOWN, "a number without a name inside Slurm", "InvalidReason"),
+    PendingReason("AccountingPolicy", ReasonEnd.UNKNOWN, "a limit that Slurm does not name"),
+    PendingReason("InvalidReason", ReasonEnd.UNKNOWN, "a number without a name inside Slurm"),
 )
 
 REASONS: dict[str, PendingReason] = {
-    name: PendingReason(
-        name,
-        group.ends,
-        group.meaning,
-        group.patience,
-        group.held,
-        group.never,
-        group.needs_nodes,
-        group.shared,
-        group.one_partition,
-    )
-    for group in _GROUPS
-    for name in group.names.split()
+    name: replace(group, code=name) for group in _GROUPS for name in group.code.split()
 }
 
 # Reasons by the beginning of their text; the first that matches decides.

@@ -3,13 +3,11 @@
 import os
 import pwd
 from collections.abc import Sequence
-from typing import Any, cast
 
 import pytest
 from msgspec.structs import replace
 
 from sentinel.actions.resubmit import ResubmitAction
-from sentinel.core.actions import Answer, Reply
 from sentinel.core.cluster import Job, Node
 from sentinel.core.model import ActionRequest
 from sentinel.testing import job
@@ -97,16 +95,7 @@ def test_what_still_runs_or_is_of_another_user_is_not_submitted(
 
 
 def test_it_is_submitted_as_it_was_where_it_was() -> None:
-    told = list[Sequence[str]]()
-
-    class Told(Slurm):
-        def change(self, argv: Sequence[str]) -> Reply:
-            told.append(argv)
-            return Reply(Answer.ACCEPTED, "Submitted batch job 12")
-
-    reply = ResubmitAction().perform(WISH, cast("Any", Told([], DEAD)))
-    assert (reply.answer, reply.text) == (Answer.ACCEPTED, "Submitted batch job 12")
-    assert told == [("sbatch", "--chdir=/w", "/w/t.sh")]
+    assert ResubmitAction().commands(WISH) == (("sbatch", "--chdir=/w", "/w/t.sh"),)
 
 
 @pytest.mark.parametrize("params", [{"name": ""}, {"since": ""}])
