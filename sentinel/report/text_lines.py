@@ -67,7 +67,7 @@ def render_sentence(account: RunAccount, hints: Mapping[str, str] = CHECK_HINTS)
     if account.goodput is None:
         missing = next((hints[kind] for kind in account.missing if kind in hints), "")
         if account.parts["useful"] * 200 >= account.held:
-            return f"{head} At least {useful} of them went into the model: {missing}."
+            return f"{head} At least {useful} of them went into the model; whether more did is not known: {missing}."
         return f"{head} How much of that went into the model is not known: {missing}."
     text = f"{head} {useful} of them went into the model"
     if account.parts["provisional"]:

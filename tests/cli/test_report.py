@@ -88,6 +88,17 @@ def test_without_checkpoints_the_sentence_says_what_to_add() -> None:
     )
 
 
+def test_what_a_later_start_proves_is_told_as_at_least() -> None:
+    """No checkpoint is known, but a second job went on from step 60."""
+    rows = (held(0, 60), steps(0, 60, 0, 60), held(60, 120, "2"), steps(60, 120, 60, 120, "2"))
+    (account,) = account_runs(rows, "llm", at(-10), at(400))
+    sentence = next(iter(render_account(account, minutes_text, bars=False)))
+    assert sentence.startswith(
+        "Run llm held 16.0 GPU-hours. At least 50% of them went into the model; whether more did is "
+        "not known: no check tells"
+    )
+
+
 def test_a_name_that_nothing_has_is_an_error() -> None:
     """Which names there are is said; a pattern names several."""
     assert len(account_runs(LIFE, "l*", at(-10), at(400))) == 1

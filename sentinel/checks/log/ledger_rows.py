@@ -62,15 +62,11 @@ def track_runs(ctx: Context, run: str, memory: Memory, seen: Sequence[WatchedLog
     for one in seen:
         work.follow_job(one)
     work.end_missing_jobs()
-    after = RunTrackers(
-        jobs=work.jobs,
-        counts_epochs=work.counts_epochs,
-        starts=limit_starts(work.starts),
-    )
-    highest = [t.start.highest for t in work.jobs.values() if t.start.highest is not None]
-    said = None
-    if work.jobs and not after.counts_epochs:
-        said = judge_futile_starts(after.starts, max(highest, default=None))
+    starts, said = limit_starts(work.starts), None
+    if starts and work.jobs and not work.counts_epochs:
+        highest = [t.start.highest for t in work.jobs.values() if t.start.highest is not None]
+        said = judge_futile_starts(starts, max(highest, default=None))
+    after = RunTrackers(jobs=work.jobs, counts_epochs=work.counts_epochs, starts=starts)
     return TrackedRuns(memory=after, rows=tuple(work.rows), topics=(said,) if said else ())
 
 
@@ -100,8 +96,8 @@ class _TrackingPass:
             before = replace(before, gpus=find_held_gpus(self._ctx, job))
         self.jobs[key] = before
         if not one.sight.error:
-            spacing = max(one.seen.spacing, self._ctx.every or 0.0)
-            before = replace(before, spacing=int(spacing * SECOND))
+            spacing = int(max(one.seen.spacing, self._ctx.every or 0.0) * SECOND)
+            before = before if spacing == before.spacing else replace(before, spacing=spacing)
             found = track_look(self._run, before, self._memory.logs.get(key), one, now)
             self.jobs[key] = found.tracker
             self.counts_epochs = self.counts_epochs or found.tracker.counts_epochs
