@@ -224,8 +224,8 @@ class Guard:
         return self._deadline - time.monotonic()
 
     def close(self) -> None:
-        """Hear no signal any more, and give each back to whom it had belonged. Where a later
-        handler has it, that one keeps it."""
+        """Hear no signal any more. Each signal gets back the handler that it had before, unless
+        somebody has set a later one."""
         self._closed, self._asleep = True, False
         for number in self._handlers:
             before = self._before(number)

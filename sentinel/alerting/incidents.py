@@ -3,7 +3,7 @@
 All alerts of an incident have the same `incident`, the id of the alert that is the cause. An
 incident has no state of its own, so it begins and ends with its alerts. CAUSE_RULES says which
 alerts are joined: the cause must fire now, and both alerts must name the same thing (Slurm, a node,
-a path). A maintenance reservation of Slurm is a cause without an alert; its silence stands for it.
+a path). A maintenance reservation of Slurm is a cause without an alert: its silence takes that place.
 Alerts are never joined by a guess.
 
 The alert of a dead or hanging training joins an incident, but its message is sent at once all the

@@ -156,8 +156,9 @@ def main() -> int:
         print(error, file=sys.stderr)  # noqa: T201
         return ENDLESS
     except UnclearPointer as error:
-        why = f"{error}; nothing is removed until it can be followed{error.remedy}"
-        print(why, file=sys.stderr)  # noqa: T201
+        print(  # noqa: T201
+            f"{error}; nothing is removed until it can be followed{error.remedy}", file=sys.stderr
+        )
         return 1
     except (
         RemovalRefused, OpenDenied, OSError, ValueError, TypeError, re.error, MemoryError,

@@ -96,9 +96,9 @@ JOB_STATES: dict[str, JobState] = {
         Phase.OVER,
         "ran out of memory",
         True,
-        first_step="It used more of its nodes' memory (not that of GPUs) than it asked for by --mem:"
-        " where there is accounting, compare its ReqMem with MaxRSS. {owner} asks for more or"
-        " uses less, and submits it again.",
+        first_step="It used more memory of its nodes (not of GPUs) than it asked for by --mem. Where there"
+        " is accounting, sacct shows what it asked for (ReqMem) and what it used (MaxRSS). {owner} asks"
+        " for more or uses less, and submits it again.",
     ),
     "BOOT_FAIL": JobState(
         Phase.OVER,

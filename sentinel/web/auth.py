@@ -2,8 +2,8 @@
 
 The token comes with the request itself (a field of the form, `Authorization: Bearer`, or `Basic` of
 a program), or it was given before and the browser has a session for it: a cookie that no script can
-read. Another site's link brings it along (SameSite=Lax), so that a page opened from a mail knows
-who looks; no other request of another site does. What a browser says is another site's is refused:
+read. A link on another site carries the cookie (SameSite=Lax), so a page that is opened from a mail
+knows its user. No other request of another site carries it, and one that a browser marks so is refused:
 https://cheatsheetseries.owasp.org/cheatsheets/Cross-Site_Request_Forgery_Prevention_Cheat_Sheet.html
 
 A session is signed with a key made of the token: it outlives a restart, and a new token ends all.

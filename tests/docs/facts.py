@@ -175,7 +175,7 @@ FACTS: list[tuple[str, str, tuple[str | float, ...]]] = [
         "after 1 minute to 90 days",
         ("sentinel.alerting.orders:[MIN_SILENCE_S / SECOND, MAX_SILENCE_S / SECOND]",),
     ),
-    ("web-rights.md", "one address may try 30 times", ("sentinel.web.site:ANSWERS",)),
+    ("web-rights.md", "One address may try 30 times", ("sentinel.web.site:ANSWERS",)),
     (
         "web-rights.md",
         "At most 200 connections",

@@ -44,7 +44,7 @@ def _culprit_line(one: Culprit, circle: bool) -> str:
         return f"{who} {have}: look at {'their GPUs' if several else 'its GPU'}"
     if one.why is CulpritReason.ODD:
         rest = f", {others} of the group in another collective" if one.waiting else ""
-        return f"{who} {'are' if several else 'is'} in {what}{rest}: the program differs there"
+        return f"{who} {'are' if several else 'is'} in {what}{rest}: the program goes another way there"
     if one.why is CulpritReason.SILENT:
         return (
             f"{who} left no dump, and {others} {wait} with {'them' if several else 'it'} in {what}"
