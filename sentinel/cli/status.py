@@ -232,6 +232,8 @@ def print_status(f: Any, state: OpenState) -> None:
 
 
 def _render_strips(f: Any) -> Any:
+    if not f.runs:
+        return ""  # most states have no ledger: they start without the modules of strips
     from rich.console import Group
 
     from sentinel.cli.run_strips import render_run_strips
