@@ -70,6 +70,8 @@ ACTS: Sequence[Sequence[Lane]] = (
                 "fell by hand: her leftovers stayed"),
             Row(HOST, "port and socket of PostgreSQL", claims.squat_postgres,
                 "fell by hand: the password came in clear"),
+            Row(HOST, "operators in PostgreSQL's schema", claims.create_in_schema,
+                "not run: the row is newer"),
         ),
         (
             Row(JOBS, "commands that an administrator pastes", jobs.bait_administrators,

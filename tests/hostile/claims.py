@@ -7,10 +7,11 @@ import os
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import product
 from pathlib import Path
 
+import psycopg
 from msgspec.structs import replace
 
 from sentinel.actions.clean_up import read_clean_up_script
@@ -19,8 +20,10 @@ from sentinel.checks.log import ask
 from tests.hostile.stage import SECRET, Outcome, Stage
 from tests.lab.accounts import User
 from tests.lab.cgroups import Cgroups, cgroup_tree
+from tests.lab.postgres import Postgres
 from tests.lab.waiting import wait_until
 from tests.store.false_server import ASK_MD5, ASK_PASSWORD, WELCOME, listen_at, listening
+from tests.store.other_roles import HERS, make_roles, url_of
 from tests.store.test_server_proof import is_given, steal
 
 TASK = "step_0/user/task_0"
@@ -267,6 +270,28 @@ def squat_postgres(stage: Stage) -> Outcome:
         ]
         harm += [f"{said!r}: a password is told"] if any(SECRET in text for text in texts) else []
     return Outcome(tries, harm)
+
+
+def create_in_schema(stage: Stage) -> Outcome:
+    """Operators of mallory's in the schema of a state in PostgreSQL, which fit better than the server's own:
+    root's passes look up keys, and she reads and empties what they wrote."""
+    harm = []
+    with Postgres() as server, server.database() as url:
+        make_roles(url)
+        state = url_of("watch", url)
+        said = _tick_with(stage, state)
+        with psycopg.connect(url_of("mallory", url), autocommit=True) as hers:
+            for operator in HERS:
+                hers.execute(operator)
+            _tick_with(stage, state)
+            for table in ("alerts", "runs", "memory", "outbox", "leader"):
+                with suppress(psycopg.errors.InsufficientPrivilege):
+                    hers.execute(f"DELETE FROM {table}")
+                    harm.append(f"she emptied {table}")
+        with psycopg.connect(url) as owner:
+            runs = owner.execute("SELECT body FROM runs").fetchall()
+    harm += [] if runs or harm else [f"no pass was kept, so that nothing was tried: {said[-200:]}"]
+    return Outcome(len(HERS) + 5, harm)
 
 
 def _tick_with(stage: Stage, state: str) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from threading import Event, Thread
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import psycopg
 import pytest
@@ -20,6 +20,7 @@ from sentinel.store.sql import SqlStore
 from tests.lab.postgres import Postgres
 from tests.lab.waiting import wait_until
 from tests.store.nouns import alert, at, outgoing, summaries, told
+from tests.store.other_roles import HERS, make_roles, url_of
 from tests.store.ticking import Ticking
 
 if TYPE_CHECKING:
@@ -167,44 +168,18 @@ def test_two_schemas_of_one_database_are_two_states(postgres_url: str, server: "
     there.close()
 
 
-def _make_roles(url: str) -> None:
-    with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute("DROP ROLE IF EXISTS watch, mallory; CREATE ROLE watch LOGIN")
-        connection.execute("CREATE ROLE mallory LOGIN")
-        # so it is by default before PostgreSQL 15
-        connection.execute("GRANT CREATE, USAGE ON SCHEMA public TO PUBLIC")
-
-
-def _url_of(role: str, url: str) -> str:
-    return f"postgresql://{role}@/{url.partition('@/')[2]}"
-
-
-HERS = """
-CREATE FUNCTION hers({left}, {right}) RETURNS {result} LANGUAGE plpgsql AS $$ BEGIN
-  IF current_user = 'watch' THEN GRANT ALL ON ALL TABLES IN SCHEMA public TO mallory; END IF;
-  RETURN $1::{plain} OPERATOR(pg_catalog.{name}) $2::{plain};
-END $$;
-CREATE OPERATOR {name} (LEFTARG = {left}, RIGHTARG = {right}, FUNCTION = hers);
-"""
-OPERATORS = (
-    {"name": "=", "left": "varchar", "right": "varchar", "result": "boolean", "plain": "text"},
-    {"name": "*", "left": "numeric", "right": "integer", "result": "numeric", "plain": "numeric"},
-    {"name": "=", "left": "oid", "right": "regclass", "result": "boolean", "plain": "oid"},
-)
-
-
-@pytest.mark.parametrize("hers", OPERATORS, ids=lambda one: f"{one['left']}{one['name']}")
+@pytest.mark.parametrize("hers", HERS)
 def test_no_operator_of_another_role_runs_as_sentinel(
-    postgres_url: str, hers: dict[str, str]
+    postgres_url: str, hers: "LiteralString"
 ) -> None:
     """https://wiki.postgresql.org/wiki/A_Guide_to_CVE-2018-1058: an operator whose types fit better than
     those of the server's own is taken, in whatever schema of the search path it lies."""
-    _make_roles(postgres_url)
-    store = SqlStore(PostgresBackend(_url_of("watch", postgres_url)))
+    make_roles(postgres_url)
+    store = SqlStore(PostgresBackend(url_of("watch", postgres_url)))
     store.take_lead("test", at())
-    mallory = _url_of("mallory", postgres_url)
+    mallory = url_of("mallory", postgres_url)
     with psycopg.connect(mallory, autocommit=True) as connection:
-        connection.execute(cast("LiteralString", HERS.format(**hers)))
+        connection.execute(hers)
         known = Batch(
             at=at(), alerts=(alert(),), outbox=(outgoing("kept"),), memory={"x": {"a": 1}}
         )
@@ -221,13 +196,13 @@ def test_no_operator_of_another_role_runs_as_sentinel(
 @pytest.mark.parametrize(("owner", "serves"), [("mallory", False), ("postgres", True)])
 def test_tables_of_another_role_are_no_state(postgres_url: str, owner: str, serves: bool) -> None:
     """Who came first owns them, and may have triggers run as sentinel. A superuser may do all anyway."""
-    _make_roles(postgres_url)
-    other = SqlStore(PostgresBackend(_url_of(owner, postgres_url)))
+    make_roles(postgres_url)
+    other = SqlStore(PostgresBackend(url_of(owner, postgres_url)))
     other.take_lead("test", at())
     other.close()
     with psycopg.connect(postgres_url) as connection:
         connection.execute("GRANT ALL ON ALL TABLES IN SCHEMA public TO PUBLIC")
-    store = SqlStore(PostgresBackend(_url_of("watch", postgres_url)))
+    store = SqlStore(PostgresBackend(url_of("watch", postgres_url)))
     if serves:
         assert store.take_lead("test", at()) == 2
     else:
