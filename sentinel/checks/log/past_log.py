@@ -216,7 +216,7 @@ class PastLog:
                 self._doubts[OUTSIDE_DOUBT] = None
             elif self._held is None or held.began != self._held.began:
                 self._begin_start(held)
-        elif self._held is None or at - self._now > MAX_LINE_GAP_S:
+        elif self._held is None or (at - self._now > MAX_LINE_GAP_S and not self._is_hole):
             if self._held:
                 self._doubts[GAP_DOUBT] = None
             began = int(at) * SECOND

@@ -206,6 +206,22 @@ def test_a_clock_that_is_wrong_for_a_while() -> None:
         assert account(found).held == pytest.approx(account(right).held, abs=120e6)
 
 
+def test_a_hole_of_a_day_is_no_end_of_the_job() -> None:
+    """A log of 10 GB took days, and its middle is not read: nobody knows that no job ran then."""
+    log = make_life()
+    past = PastLog("llm", "4711")
+    past.add_text(log.text)
+    past.add_hole()
+    log.at, log.lines, log.step = log.at + 86_400, [], 17_580
+    log.train(100)
+    past.add_text(log.text)
+    found = past.finish()
+    told = account(found)
+    assert [row.kind for row in found.rows].count("held") == 1
+    assert seconds(told)["unknown"] == pytest.approx(86_400, rel=0.01)
+    assert (told.calendar.not_submitted, GAP_DOUBT in found.doubts) == (0, False)
+
+
 def test_a_job_that_writes_again_after_a_day_is_told() -> None:
     """It may have been a new start, or a clock that was set."""
     log = make_life()
