@@ -128,7 +128,12 @@ def describe_alert(alert: Alert, now: Instant) -> str:
     age = get_elapsed_s(alert.shown_since, now)
     if not isinstance(quiet, float) or abs(quiet + get_elapsed_s(alert.last, now) - age) > 2:
         return summary
-    return summary.replace(f"for {duration_text(quiet)}", f"for {age_text(age)}", 1)
+    return advance_age(summary, quiet, age)
+
+
+def advance_age(text: str, before: float, now: float) -> str:
+    """A sentence that says how long something has lasted, in seconds, some time later."""
+    return text.replace(f"for {duration_text(before)}", f"for {age_text(now)}", 1)
 
 
 def describe_hold(held: Held | None, zone: tzinfo) -> str:

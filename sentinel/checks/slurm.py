@@ -1,7 +1,7 @@
 """The `slurm` kind: does slurmctld answer, how fast, and are its backups there."""
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -64,7 +64,8 @@ class SlurmCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def run(self, ctx: Context) -> Report:
         """One finding for each controller. If no controller answers, that is the finding. If none
         can be asked (there are no commands of Slurm), CannotAsk is raised."""
-        known = _known_primary(ctx.memory)
+        # that of the last answer, so that the subject of the alert stays the same
+        known = str(ctx.memory.get("primary") or _UNKNOWN_PRIMARY)
         try:
             controller = ctx.slurm.controller()
         except CannotAsk:
@@ -240,9 +241,3 @@ def _latency_samples(seen: Controller) -> tuple[Sample, ...]:
     if not seen.primary_up:
         return ()
     return (Sample(visible(seen.primary), "latency_seconds", seen.latency),)
-
-
-def _known_primary(memory: Mapping[str, Any]) -> str:
-    """The name of the primary in the last answer, so that the subject of the alert stays the
-    same."""
-    return str(memory.get("primary") or _UNKNOWN_PRIMARY)

@@ -247,9 +247,8 @@ def _describe_disk(d: DiskFact, now: float) -> str:
 def render_jobs(rows: Sequence[JobFact], f: Facts) -> RenderableType:
     """A row for each training, with its step, rate, and the time since the last step."""
     queue = ", ".join(f"{n} {state.lower()}" for state, n in sorted(f.queue.items()))
-    parts: list[RenderableType] = (
-        [Text(f"queue: {queue}{_describe_outdated_nodes(f)}", style="dim")] if queue else []
-    )
+    queue += f", {_describe_nodes_age(f)}, not current" if f.nodes_trouble and queue else ""
+    parts: list[RenderableType] = [Text(f"queue: {queue}", style="dim")] if queue else []
     if not rows:
         parts.append(Text("no check has looked at a job yet", style="dim"))
         return Group(*parts)
@@ -306,10 +305,6 @@ def render_nodes(f: Facts, rows: Sequence[NodesFact]) -> RenderableType:
 
 def _describe_nodes_age(f: Facts) -> str:
     return f"as of {age_text(f.at - (f.nodes_seen or f.at))} ago"
-
-
-def _describe_outdated_nodes(f: Facts) -> str:
-    return f", {_describe_nodes_age(f)}, not current" if f.nodes_trouble else ""
 
 
 def render_gpus(f: Facts) -> RenderableType:

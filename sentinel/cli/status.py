@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import re
 from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime, tzinfo
@@ -265,11 +266,15 @@ def _leave_out_staleness(f: Any, common: Sequence[str]) -> Any:
 
 def _point_to_alerts(f: Any) -> Any:
     """The facts, where a training refers to an alert above that says the same."""
-    said = {(a.elsewhere, a.check, a.subject, a.summary): a.id for a in f.alerts}
-    rows = ((said.get((j.elsewhere, j.check, j.subject, j.summary)), j) for j in f.jobs)
+    said = {(a.elsewhere, a.check, a.subject, _drop_age(a.summary)): a.id for a in f.alerts}
+    rows = ((said.get((j.elsewhere, j.check, j.subject, _drop_age(j.summary))), j) for j in f.jobs)
     return replace(
         f, jobs=tuple(replace(j, summary=f"alert {found}") if found else j for found, j in rows)
     )
+
+
+def _drop_age(summary: str) -> str:
+    return re.sub(r"\bfor \d+\w+( \d+\w+)?", "for", summary)
 
 
 def _list_doubtful_checks(f: Any, common: Sequence[str]) -> list[Any]:

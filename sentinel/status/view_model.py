@@ -11,7 +11,7 @@ from math import isfinite
 from msgspec.structs import astuple, replace
 
 from sentinel.alerting.incidents import rank_alert
-from sentinel.alerting.notifications import describe_alert, describe_hold
+from sentinel.alerting.notifications import advance_age, describe_alert, describe_hold
 from sentinel.alerting.outbox import find_next_attempt
 from sentinel.alerting.silences import Silence, find_silence, window_silences
 from sentinel.core.actions import ActionRecord
@@ -212,16 +212,17 @@ def _build_disks(m: StatusInputs) -> Iterator[DiskFact]:
 def _build_jobs(m: StatusInputs) -> Iterator[JobFact]:
     for check, stale, look, f in _list_panel_findings(m, "jobs"):
         quiet = None if stale else get_number(f.values, "quiet_seconds")
-        limit = get_number(f.values, "limit_seconds")
+        limit, still = get_number(f.values, "limit_seconds"), quiet or 0.0
+        moved = still + get_elapsed_s(look.at, m.now)
         paces = () if stale else m.paces.get((check.name, f.subject, "progress"), ())
-        hangs = None not in (quiet, limit) and (quiet or 0.0) >= (limit or 0.0)
+        hangs = None not in (quiet, limit) and still >= (limit or 0.0)
         yield JobFact(
             check=visible(check.name),
             elsewhere=visible(check.common.cluster),
             kind=check.common.kind,
             subject=visible(f.subject),
             status=Status.UNKNOWN if stale else f.status,
-            summary=visible(f.summary),
+            summary=advance_age(visible(f.summary), still, moved if quiet else still),
             seen=look.at.wall / SECOND - (get_number(f.values, "unseen_seconds") or 0.0),
             stale=stale,
             job=visible(str(f.values.get("job") or f.labels.get("job", ""))),
@@ -229,7 +230,7 @@ def _build_jobs(m: StatusInputs) -> Iterator[JobFact]:
             queued=get_number(f.values, "queued"),
             progress=_get_progress(f.values),
             rate=0.0 if hangs else metrics.compute_pace(paces),
-            quiet_s=None if quiet is None else quiet + get_elapsed_s(look.at, m.now),
+            quiet_s=None if quiet is None else moved,
             limit_s=limit,
             phase=visible(str(f.values.get("phase") or "")),
             user=visible(f.labels.get("user", "")),

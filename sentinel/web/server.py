@@ -185,14 +185,10 @@ class WebServer:
                 self._verify_claim(request)
                 return self._link_rate.take_token(token, now)
         rate = (self._site and self._site.choose_rate_limiter(request)) or self._rate
-        return rate.take_token(self._name_client(request), now)
-
-    def _name_client(self, request: web.Request) -> str:
-        """The client for which the request counts. People with the token or a session have limits of
-        their own: on this host any user may connect from the address of the proxy."""
-        return client_of(request.remote or "") + (
-            self._site.name_visitor(request) if self._site else ""
-        )
+        # People with the token or a session have limits of their own: on this host any user may connect
+        # from the address of the proxy.
+        visitor = self._site.name_visitor(request) if self._site else ""
+        return rate.take_token(client_of(request.remote or "") + visitor, now)
 
     async def _answer_health(self, request: web.Request) -> web.Response:
         return web.Response(text="ok\n", headers=link_pages.LINK_PAGE_HEADERS)

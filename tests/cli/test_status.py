@@ -104,6 +104,11 @@ def test_a_training_names_the_alert_that_says_it_already(
     facts = replace(scene([]), alerts=(told,), jobs=tuple(jobs))
     text = "\n".join(show(facts, capsys, monkeypatch, 160))
     assert text.count("not running") == 2
+    # The same, of two clocks that tell its age a second apart.
+    hang = "no progress for {}, still at 9"
+    alerts = (replace(told, summary=hang.format("6m 54s")),)
+    facts = replace(facts, alerts=alerts, jobs=(replace(jobs[0], summary=hang.format("7m")),))
+    assert "\n".join(show(facts, capsys, monkeypatch, 160)).count("no progress") == 1
     assert f"alert {told.id}" in text
 
 

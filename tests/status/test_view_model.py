@@ -238,6 +238,18 @@ def test_who_stands_still_for_longer_than_the_limit_makes_no_steps(
     assert one.rate == 0 if hangs else one.rate
 
 
+def test_a_row_of_a_training_tells_one_age() -> None:
+    """Of a look 45 s ago: `moved` and the sentence."""
+    values = {**progress().values, "quiet_seconds": 240.0}
+    found = replace(progress(), values=values, summary="no progress for 4m, still at 9")
+    state = store([])
+    look = to_builtins(CheckLook(at=START, findings=(found,)))
+    state.commit(Batch(at=START, memory={last_seen.make_check_key("progress"): look}))
+    f = build_facts(read_status_inputs(state, around(), shift_instant(START, 45.0)))
+    told = [(j.quiet_s, j.summary) for j in f.jobs if j.check == "progress"]
+    assert told == [(285.0, "no progress for 4m 45s, still at 9")]
+
+
 def test_nothing_is_called_calm_before_it_was_looked_at() -> None:
     """No alert beside checks that never ran, are blind or stale, or beside an alert that waits."""
     state = store([])

@@ -240,11 +240,6 @@ def format_evidence(sight: NodeEvidence, items: Sequence[ProofItem]) -> dict[str
     return {**{i.name: f"{_ITEM_MARKS[i.good]} {i.text}" for i in items}, **sight.logs}
 
 
-def format_item(item: ProofItem) -> str:
-    """An item in a line: + passed, - failed, ? not known."""
-    return f"{_ITEM_MARKS[item.good]} {_ITEM_LABELS.get(item.name, item.name)}: {item.text}"
-
-
 def _list_items(items: Sequence[ProofItem]) -> list[str]:
     """The conditions that are not met, those that are not known, and one line with those that are
     met."""
@@ -252,7 +247,7 @@ def _list_items(items: Sequence[ProofItem]) -> list[str]:
     passed = [_PASSED_WORDS.get(item.name, item.name) for item in items if item.good]
     return [
         ITEM_LEGEND,
-        *map(format_item, wrong),
+        *(f"{_ITEM_MARKS[i.good]} {_ITEM_LABELS.get(i.name, i.name)}: {i.text}" for i in wrong),
         *([f"+ {', '.join(passed)}"] if passed else []),
     ]
 

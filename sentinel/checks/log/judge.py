@@ -23,6 +23,9 @@ from sentinel.core.values import duration_text
 
 EMPTY_BASELINE = TrainingBaseline()
 
+EARLY_LOOK_SHARE = 0.1
+"""A look may come early by this share of the time between two, as in alerting.state_machine."""
+
 MAX_NODES_CHARS = 4096
 """The longest host list that is stored, in characters."""
 
@@ -88,8 +91,9 @@ def judge_log(
     started = f"job {_format_job_id(sight)} started {duration_text(sight.job_age_s)} ago"
     grace = sight.job_age_s < rules.startup and not (rules.by_number and seen.has_advanced)
     starting = grace and not begin
-    hung = quiet >= limit.seconds and not starting
     shown = measure_shown_quiet_s(sight, seen, quiet)
+    # looks are never exact to the second: one that comes early would leave it to the next
+    hung = min(shown, quiet + EARLY_LOOK_SHARE * seen.spacing) >= limit.seconds and not starting
     told = _describe_progress(sight, seen, name, shown if quiet else 0.0, rules, hung=hung)
     if begin or starting:
         told = f"{started}; {told}"

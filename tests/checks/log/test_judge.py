@@ -119,6 +119,24 @@ def test_an_age_is_told_from_the_last_line_on_and_not_from_the_look_that_noticed
 
 
 @pytest.mark.parametrize(
+    ("written", "last", "hangs"),
+    [
+        (15, 20.99, True),  # a pass that is half a second early: nothing was written for longer
+        (60, 20.99, False),  # the file was written less than the limit ago
+        (15, 20.8, False),  # twelve seconds before the limit, as looks saw it
+    ],
+)
+def test_a_look_that_is_early_does_not_leave_a_hang_to_the_next(
+    written: int, last: float, hangs: bool
+) -> None:
+    """Where looks and the limit are both multiples of a pass, half of all looks are early."""
+    mtime = START.wall // SECOND + written
+    looks = [sight(n, size=11, mtime=mtime) for n in (1, 2, 3, last)]
+    status, words = story(GROWTH, sight(0), *looks)[-1]
+    assert (status is Status.CRITICAL) is hangs, words
+
+
+@pytest.mark.parametrize(
     "moved",
     [
         pytest.param({"size": 11}, id="longer"),
