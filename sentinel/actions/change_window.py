@@ -117,8 +117,9 @@ def _describe_later_drain(record: ActionRecord, hands: Hands) -> str:
         node = hands.node(record.target)
     except CannotTell:
         return ""
-    ours = node is None or node.reason.startswith(tag_reason(record.reason))
-    return "" if ours or node is None or "DRAIN" not in node.flags else describe_node(node)
+    if node is None or "DRAIN" not in node.flags:
+        return ""
+    return "" if node.reason.startswith(tag_reason(record.reason)) else describe_node(node)
 
 
 def _make_drain_command(
@@ -145,14 +146,14 @@ def _explain_drain_failure(hands: Hands, command: tuple[str, ...]) -> str:
 
 def _list_replaced_reasons(
     end: str, target: str, command: tuple[str, ...], hands: Hands
-) -> tuple[ControllerLogEntry, ...]:
-    """The reasons that this drain itself has replaced unseen."""
+) -> tuple[ControllerLogEntry, ...] | None:
+    """The reasons that this drain itself has replaced unseen. None if the log does not show it."""
     reason = command[-1].partition("=")[2]
     try:
         log = hands.log_since(end)
     except CannotTell:
-        return ()
-    return erased_reasons(log, target, lambda e: e.kind == "reason" and e.text == reason) or ()
+        return None
+    return erased_reasons(log, target, lambda entry: entry.text == reason)
 
 
 def _add_authors(

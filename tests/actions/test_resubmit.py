@@ -96,6 +96,7 @@ def test_what_still_runs_or_is_of_another_user_is_not_submitted(
 
 def test_it_is_submitted_as_it_was_where_it_was() -> None:
     assert ResubmitAction().commands(WISH) == (("sbatch", "--chdir=/w", "/w/t.sh"),)
+    assert ResubmitAction.leaves_no_trace  # a new job may not be seen at once, and is no failure
 
 
 @pytest.mark.parametrize("params", [{"name": ""}, {"since": ""}])

@@ -51,6 +51,7 @@ TESTS: dict[str, tuple[str, ...]] = {
         "tests/actions/test_change_window.py",
         "tests/actions/test_executor.py",
     ),
+    "sentinel/actions/job_requests.py": ("tests/actions/test_job_requests.py",),
     "sentinel/checks/checkpoint/judge.py": ("tests/checks/checkpoint",),
     "sentinel/checks/drained/proof.py": ("tests/checks/drained",),
     "sentinel/checks/drained/verdict.py": ("tests/checks/drained",),
@@ -262,6 +263,16 @@ SURVIVORS: dict[tuple[str, str, str], str] = {
         "if alert is None or not policy.flap.changes:",
         "(not policy.flap.changes)",
     ): "for the type only: what has ended was an alert before",
+    (
+        "sentinel/actions/resubmit.py",
+        'per_hour=3, share=Share(100), per_node=Rate("1 in 30d"), cooldown=Duration(0)',
+        "(101)",
+    ): "more than all is all",
+    (
+        "sentinel/actions/resubmit.py",
+        'per_hour=3, share=Share(100), per_node=Rate("1 in 30d"), cooldown=Duration(0)',
+        "(1000)",
+    ): "more than all is all",
     (
         "sentinel/clean/tree.py",
         "MAX_DEPTH = 400",
