@@ -123,15 +123,21 @@ def _status_within(answer: HttpAnswer) -> int | None:
     return told if isinstance(told, int) and 400 <= told < 600 else 503
 
 
-_FAILED_WORD = re.compile(r"err(?:or)?|fail(?:ed|ure)?", re.IGNORECASE)
+_FAILED_WORD = re.compile(r"err(?:or)?|fail(?:ed|ure)?|rejected", re.IGNORECASE)
 _FAILED_TEXT = re.compile(rf"\W{{0,3}}(?:{_FAILED_WORD.pattern})\b(?!\W{{0,3}}0\b)", re.IGNORECASE)
 """The beginning of a text that tells an error (`ERR: 105, …` of SMS gateways), and none that counts 0."""
 
 
+_ELEMENT = re.compile(r"<([A-Za-z][\w.-]{0,60})[^<>]{0,200}>([^<>]{1,200})</")
+
+
 def _sounds_failed(answer: HttpAnswer) -> bool:
     """Whether an object anywhere in the JSON sounds like a failure: gateways answer for each message in a
-    list. Without JSON: whether the text begins with the word."""
+    list. In XML the elements count as the members of one object. Otherwise: whether the text begins with
+    the word."""
     waiting, objects = [answer.json_value], list[dict[str, Any]]()
+    if answer.said.startswith("<"):
+        objects.append(dict(_ELEMENT.findall(answer.body.decode("utf-8", "replace"))))
     while waiting:
         one = waiting.pop()
         objects += [one] if isinstance(one, dict) else []
@@ -149,7 +155,8 @@ def _tells_failure(members: dict[str, Any]) -> bool:
     codes = [
         int(value)
         for name, value in fields.items()
-        if name.endswith(("code", "errno")) and re.fullmatch(r"-?[0-9]{1,9}", str(value))
+        if re.fullmatch(r"-?[0-9]{1,9}", str(value))
+        and (name.endswith(("code", "errno")) or (name == "status" and int(value) >= 400))
     ]
     if codes:
         return any(code != 0 and not 200 <= code < 300 for code in codes)
@@ -172,7 +179,7 @@ async def exchange_http(request: HttpRequest) -> HttpAnswer:
 def refused_status(request: HttpRequest, answer: HttpAnswer) -> ChannelError:
     """The error for a status that is not 2xx. It is permanent if the same request would fail again."""
     status, place = answer.status, url_origin(request.url)
-    permanent = 300 <= status < 400 or status in _ABOUT_THE_REQUEST
+    permanent = 300 <= status < 400 or (status in _ABOUT_THE_REQUEST and answer.retry_after is None)
     text = f"{place} answered {status}{f': {answer.said}' if answer.said else ''}"
     if 300 <= status < 400:
         target = _host_of(answer.location)

@@ -7,7 +7,7 @@ import re
 import stat
 from contextlib import suppress
 
-from sentinel.clean.hints import MAX_HINT_FILES, may_hint
+from sentinel.clean.hints import MAX_HINT_FILES, MAX_NAMED_STEPS, may_hint
 from sentinel.clean.mentions import is_about_checkpoints, is_pointing
 from sentinel.clean.rules import RetentionRules
 from sentinel.clean.trackers import (
@@ -21,11 +21,12 @@ from sentinel.clean.trackers import (
     is_tracker,
     leads_nowhere,
     pointer_status,
+    read_description,
     read_ignored,
     read_possible_hint,
     read_possible_pointer,
 )
-from sentinel.core.checkpoint_names import is_log, parse_step_numbers
+from sentinel.core.checkpoint_names import is_description, is_log, parse_step_numbers
 
 _SELF_NAMED_PATTERN = re.compile(
     r"(?<![a-z0-9])(latest|last|best|lowest|highest|newest|final)(?![a-z0-9])", re.IGNORECASE
@@ -108,16 +109,17 @@ def named_inside(fd: int, path: str) -> set[tuple[int, int]]:
     return found
 
 
-def names_needed(
-    fd: int, path: str, rules: RetentionRules, there: frozenset[str]
-) -> frozenset[str]:
-    """The names in `there` that stand in small JSON files directly in a directory of a checkpoint, as the
-    base of an adapter does (adapter_config.json, https://github.com/huggingface/peft, src/peft/config.py)."""
-    found = set[str]()
+def names_needed(fd: int, path: str, there: frozenset[str]) -> dict[str, bool]:
+    """The names in `there` that stand in descriptions directly in a directory of a checkpoint, as the
+    base of an adapter does (adapter_config.json, https://github.com/huggingface/peft, src/peft/config.py;
+    hyperparameters.yaml of LitGPT): False for one that the run was only resumed from."""
+    found = dict[str, bool]()
     for name, link in _list_entries(fd):
-        if name.endswith(".json") and not (link or is_tracker(name)):
-            found |= read_possible_hint(fd, path, name, rules, there).text.names
-    return there & found
+        if is_description(name) and not (link or is_tracker(name)):
+            words = read_description(fd, path, name)
+            named = {word: base for word, base in words.items() if word in there}
+            found |= named if len(named) <= MAX_NAMED_STEPS else {}
+    return found
 
 
 def named_beside(path: str) -> set[tuple[int, int]]:

@@ -48,7 +48,7 @@ MAX_TRACK_SHARE = 2 / 3
 
 _LABELLED_PATTERN = re.compile(
     r"(?<![A-Za-z])([A-Za-z]{1,40})[-_=.]?(\d{1,20}(?:\.\d{1,20})?(?:e-?\d{1,3})?)"
-    r"|(?<![\d.])(\d{1,20}(?:\.\d{1,20})?)([A-Za-z]{1,40})"
+    r"|(?<![\d.])(\d{1,20}(?:\.\d{1,20})?)([A-Za-z]{0,40})"
 )
 _COUNTING_PATTERN = re.compile(r"(?:epoch|ep|e|iter|it|step)s?", re.IGNORECASE)
 """Words before numbers that grow within a training. One that is not here only keeps more."""
@@ -57,20 +57,26 @@ _COUNTING_PATTERN = re.compile(r"(?:epoch|ep|e|iter|it|step)s?", re.IGNORECASE)
 def _read_labels(name: str, step: int | None) -> dict[str, str]:
     """The numbers of a name by the word beside them, without those of parts, of epochs and of the step."""
     found = dict[str, str]()
-    for word, number, before, unit in _LABELLED_PATTERN.findall(drop_part_numbers(name)):
+    for at, (word, number, before, unit) in enumerate(
+        _LABELLED_PATTERN.findall(drop_part_numbers(name))
+    ):
         text = number or before
         if not _COUNTING_PATTERN.fullmatch(word) and not (text.isdigit() and int(text) == step):
-            found[word or f"#{unit}"] = text
+            found[word or f"#{unit or at}"] = text
     return found
 
 
 def find_track_labels(names: Iterable[tuple[str, int | None]]) -> set[str]:
     """The words whose numbers say which of several trainings an entry belongs to: several steps share a
-    number, and others have another one. `names`: one of each step, with its number."""
+    number, and others have another one. `names`: one of each step, with its number.
+
+    A number without a word does so too (the day on which a training began), unless steps have no number
+    of their own: then it is their clock."""
     numbers = dict[str, list[str]]()
     for name, step in names:
         for word, text in _read_labels(name, step).items():
-            numbers.setdefault(word, []).append(text)
+            if step is not None or not word[1:].isdigit():
+                numbers.setdefault(word, []).append(text)
     return {
         word for word, texts in numbers.items() if 1 < len({*texts}) <= MAX_TRACK_SHARE * len(texts)
     }
@@ -91,26 +97,31 @@ class StepContent:
         listed = [
             one
             for one in named
-            if not is_log(own := os.path.basename(one[0]))
-            and not ("/" in one[0] and is_staging(own))  # a file in a step that was not ended
+            if "/" not in one[0]  # the step itself
+            # in it neither a log nor what was not ended
+            or not (is_log(own := os.path.basename(one[0])) or is_staging(own))
         ]
         largest = max((size for _, size, _ in listed), default=0)
         end = max((at for _, size, at in listed if size * 2 >= largest), default=0.0) + LATE_S
-        self.forms: dict[str, list[int]] = {}
+        self.forms: dict[str, list[tuple[int, tuple[int, ...]]]] = {}
         for path, size, at in sorted(listed, key=lambda one: one[1]):
             if at <= end:
-                self.forms.setdefault(_content_form(path, step, tracks), []).append(size)
+                numbers = [*map(int, re.findall("[0-9]+", path))]
+                if step in numbers:
+                    numbers.remove(step)
+                form = self.forms.setdefault(_content_form(path, step, tracks), [])
+                form.append((size, tuple(numbers)))
 
     @property
     def size(self) -> int:
         """Bytes of all its files."""
-        return sum(map(sum, self.forms.values()))
+        return sum(map(_count_bytes, self.forms.values()))
 
     def drop_notes(self, steps_with_form: Mapping[str, int]) -> None:
         """Leave out what no other step has, if it is small. `steps_with_form` counts the steps."""
         alone = [form for form in self.forms if steps_with_form[form] == 1]
         size = self.size
-        if sum(sum(self.forms[form]) for form in alone) <= (1 - WHOLE_SHARE) * size:
+        if sum(_count_bytes(self.forms[form]) for form in alone) <= (1 - WHOLE_SHARE) * size:
             for form in alone:
                 del self.forms[form]
 
@@ -132,21 +143,33 @@ def replaces(new: StepContent, old: StepContent, *, is_stub: bool = False) -> bo
     """
     if not new.forms.keys() >= old.forms.keys():
         return False
-    size = sum(sum(new.forms[form]) for form in old.forms)
+    size = sum(_count_bytes(new.forms[form]) for form in old.forms)
     if size < WHOLE_SHARE * old.size or (size > OTHER_MODEL_FACTOR * old.size and not is_stub):
         return False
     return all(_holds(new.forms[form], one, old.size) for form, one in old.forms.items())
 
 
-def _holds(new: Sequence[int], old: Sequence[int], size: int) -> bool:
+_Sizes = Sequence[tuple[int, tuple[int, ...]]]
+"""Bytes of each file of a form, the smallest first, and the numbers in its name without that of the step."""
+
+
+def _count_bytes(files: _Sizes) -> int:
+    return sum(size for size, _ in files)
+
+
+def _holds(new: _Sizes, old: _Sizes, size: int) -> bool:
     """Whether the files of one form hold as much. Fewer ranks write as many bytes into fewer files. If
     ranks are missing, the bytes are fewer by their share. Of as many files none is cut, if they hold more
-    than descriptions do."""
-    held, needed = sum(new), sum(old)
+    than descriptions do: each is compared with that of its numbers, and with its like in size if the
+    names are others."""
+    held, needed = _count_bytes(new), _count_bytes(old)
     if needed and not held:
         return False
     if len(new) == len(old) and needed > (1 - WHOLE_SHARE) * size:
-        return all(one >= CUT_SHARE * other for one, other in zip(new, old, strict=True))
+        by_numbers = [sorted(files, key=lambda one: one[1]) for files in (new, old)]
+        if [one for _, one in by_numbers[0]] == [one for _, one in by_numbers[1]]:
+            new, old = by_numbers
+        return all(one >= CUT_SHARE * other for (one, _), (other, _) in zip(new, old, strict=True))
     if len(new) >= len(old) or needed < SMALL_SHARE * size:
         return True
     return held >= needed * (len(old) + len(new)) / (2 * len(old))

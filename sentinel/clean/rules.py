@@ -65,7 +65,8 @@ class DirectoryEntry:
         self.held = held  # why it cannot be removed, even if it may be
         self.leads: frozenset[tuple[int, int]] = frozenset()  # targets of the links in it
         # Names of the root's entries that its own descriptions name: an adapter goes with its base.
-        self.needs: frozenset[str] = frozenset()
+        # False: it was only resumed from there.
+        self.needs: dict[str, bool] = {}
         self.content = size if content is None else content  # bytes of its files
         self.marker: int | None = None  # bytes of the file that `complete` names
         # Path below it, bytes and time of each file in it.

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
+from sentinel.clean.mentions import is_log_file
 from sentinel.clean.replacing import StepContent, find_irreplaceable, find_track_labels
 from sentinel.clean.rules import TWO, UNPROVEN, DirectoryEntry, RetentionRules
 from sentinel.core.checkpoint_names import (
@@ -75,8 +76,8 @@ class CheckpointStep:
 
     @property
     def is_log(self) -> bool:
-        """Whether all its entries are logs, so that no run continues from it."""
-        return all(is_log(e.name) for e in self.parts)
+        """Whether all its entries are logs, so that no run continues from it. A `.txt` may be anything."""
+        return all(is_log_file(e.name) for e in self.parts)
 
 
 class MisreadPattern(ValueError):
@@ -140,7 +141,10 @@ def _removable_of_owner(
     alone = {s for s in _irreplaceable_steps(ordered, rules) if not s.held}
     going = {s for s in older if s not in alone and _may_go(s, rules, now)}
     needed = {name for s in steps if s not in going for e in s.parts for name in e.needs}
-    return [s for s in going if needed.isdisjoint(e.name for e in s.parts)]
+    while bases := {s for s in going if not needed.isdisjoint(e.name for e in s.parts)}:
+        going -= bases  # a base may have a base
+        needed = {name for s in bases for e in s.parts for name, base in e.needs.items() if base}
+    return [*going]
 
 
 def _older_steps(ordered: Sequence[CheckpointStep], rules: RetentionRules) -> list[CheckpointStep]:

@@ -67,6 +67,11 @@ _TRACKER_PATTERN = re.compile(r"\.?latest(?!_wandb_artifact_path\.txt)", re.IGNO
 """Megatron's latest_wandb_artifact_path.txt names an entity and a project (megatron/training/wandb_utils.py)."""
 
 
+_RESUMED_PATTERN = re.compile(
+    r"\w{0,40}resume\w{0,40}[\"']?\s{0,8}[:=]\s{0,8}\S{1,4096}", re.IGNORECASE
+)
+
+
 class UnclearPointer(Exception):
     """A pointer that leads nowhere, or whose text cannot be understood. The text has its path and
     the reason."""
@@ -141,20 +146,38 @@ def read_possible_pointer(fd: int, path: str, name: str) -> NamedThings:
         return NamedThings(mentions_in_json(text, there) or mentions_in_text(text, there))
 
 
-def read_possible_hint(
-    fd: int, path: str, name: str, rules: RetentionRules, there: frozenset[str] | None = None
-) -> NamedThings:
-    """The names of checkpoints in a small text file, by default of those beside it. Empty if it cannot
-    be read."""
+def read_possible_hint(fd: int, path: str, name: str, rules: RetentionRules) -> NamedThings:
+    """The names of checkpoints beside it in a small text file. Empty if it cannot be read."""
     pointer = os.path.join(path, name)
     with _announce_pointer(pointer), suppress(UnclearPointer):
         status = pointer_status(fd, pointer)
         if stat.S_ISREG(status.st_mode) and 0 < status.st_size <= MAX_POINTER_BYTES:
-            there = there or frozenset(names_in(f"/proc/self/fd/{fd}", pointer))
+            there = frozenset(names_in(f"/proc/self/fd/{fd}", pointer))
             return NamedThings(
                 read_hint(_read_at_most(fd, pointer, MAX_POINTER_BYTES), there, rules)
             )
     return NamedThings()
+
+
+def read_description(fd: int, path: str, name: str) -> dict[str, bool]:
+    """The words and parts of paths in a text of at most 1 MiB, without lone numbers: False for those that
+    only say from where a run was resumed. Empty if it cannot be read."""
+    pointer = os.path.join(path, name)
+    with _announce_pointer(pointer), suppress(UnclearPointer):
+        status = pointer_status(fd, pointer)
+        if stat.S_ISREG(status.st_mode) and status.st_size <= MAX_TEXT_BYTES:
+            text = os.fsdecode(_read_at_most(fd, pointer, MAX_TEXT_BYTES))
+            resumed = " ".join(_RESUMED_PATTERN.findall(text))
+            return dict.fromkeys(_list_words(resumed), False) | dict.fromkeys(
+                _list_words(_RESUMED_PATTERN.sub(" ", text)), True
+            )
+    return {}
+
+
+def _list_words(text: str) -> Iterator[str]:
+    for word in re.findall(r"/?[^\s\"',:/]+", text):
+        if not word.isdigit():
+            yield word.removeprefix("/")
 
 
 def read_ignored(fd: int, path: str, name: str, *, link: bool) -> NamedThings:

@@ -321,7 +321,7 @@ class CheckpointRoot:
         path = os.readlink(f"/proc/self/fd/{fd}")
         weight.leads = named_inside(fd, path)
         if depth < 2:  # PEFT lays each named adapter into a folder of its own
-            weight.needs = names_needed(fd, path, rules, self._beside)
+            weight.needs = names_needed(fd, path, self._beside)
         for name in names:
             with suppress(FileNotFoundError):
                 found = os.stat(name, dir_fd=fd, follow_symlinks=False)

@@ -21,7 +21,7 @@ class EntryWeight:
         self.files = [("", found.st_size, found.st_mtime)] if stat.S_ISREG(found.st_mode) else []
         self.named = False  # a pointer leads into it
         self.leads = set[tuple[int, int]]()  # targets of the links in it
-        self.needs: frozenset[str] = frozenset()  # names beside it that its descriptions name
+        self.needs: dict[str, bool] = {}  # as in DirectoryEntry
         self.at = changed_at(found)  # when anything in it was last changed (seconds UTC)
         self.written = 0.0 if folder else self.at  # when a file in it was last written
 

@@ -164,8 +164,13 @@ def may_be_part(name: str) -> bool:
     """Whether an entry beside a step of its number may be a part that the training needs."""
     if is_weights_file(name):
         return True
-    described = is_log(name) or _DOCUMENT_PATTERN.fullmatch(name) is not None
+    described = is_log(name) or is_description(name)
     return not described and _PART_WORD_PATTERN.search(name) is not None
+
+
+def is_description(name: str) -> bool:
+    """Whether a file of that name is a configuration or a description."""
+    return _DOCUMENT_PATTERN.fullmatch(name) is not None
 
 
 def needs_content(marker: str) -> bool:

@@ -41,12 +41,16 @@ _NUMBER_PATTERN = re.compile("([0-9]+)")
 
 _TRAINING_WORDS = "seed|fold|trial|run|exp|version"
 
-TRAINING_NUMBER_PATTERN = re.compile(
-    rf"(?<![a-z])(?:{_TRAINING_WORDS})[-_=.]?[0-9]+", re.IGNORECASE
-)
-"""`seed1`, `run-7`: which of several trainings a name belongs to."""
+_RATE_WORDS = "lr|wd|bs|dim"
 
-SETTING_WORDS = rf"{_TRAINING_WORDS}|epoch|ep|iter|step|lr|wd|bs|batch|dim"
+TRAINING_NUMBER_PATTERN = re.compile(
+    rf"(?<![a-z])(?:(?:{_TRAINING_WORDS})[-_=.]?[0-9]+"
+    rf"|(?:{_RATE_WORDS})[-_=.]?[0-9]+(?:\.[0-9]+)?(?:e-?[0-9]+)?)",
+    re.IGNORECASE,
+)
+"""`seed1`, `run-7`, `lr3e-4`: which of several trainings a name belongs to."""
+
+SETTING_WORDS = rf"{_TRAINING_WORDS}|{_RATE_WORDS}|epoch|ep|iter|step|batch"
 
 # A number behind one of these words names a training, or a place in one training, and not a part of
 # a step.

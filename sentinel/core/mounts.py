@@ -47,10 +47,11 @@ class Mount(Struct, frozen=True, kw_only=True):
     @property
     def is_image(self) -> bool:
         """Whether nobody can write there, neither here nor on a server: a block device that is read-only
-        (anonymous ones have the major number 0), or the cache of CernVM-FS. Another FUSE file system may
-        be one of a server (sshfs), which is full for those who write there."""
+        (anonymous ones have the major number 0), the cache of CernVM-FS, or an overlay, which tells the
+        numbers of its uppermost layer (composefs). Another FUSE file system may be one of a server
+        (sshfs), which is full for those who write there."""
         return not self.writable_layers and (
-            self.source == "cvmfs2" or not self.device.startswith("0:")
+            self.source == "cvmfs2" or self.type == "overlay" or not self.device.startswith("0:")
         )
 
     @property
