@@ -67,11 +67,6 @@ _TRACKER_PATTERN = re.compile(r"\.?latest(?!_wandb_artifact_path\.txt)", re.IGNO
 """Megatron's latest_wandb_artifact_path.txt names an entity and a project (megatron/training/wandb_utils.py)."""
 
 
-_RESUMED_PATTERN = re.compile(
-    r"\w{0,40}resume\w{0,40}[\"']?\s{0,8}[:=]\s{0,8}\S{1,4096}", re.IGNORECASE
-)
-
-
 class UnclearPointer(Exception):
     """A pointer that leads nowhere, or whose text cannot be understood. The text has its path and
     the reason."""
@@ -166,12 +161,26 @@ def read_description(fd: int, path: str, name: str) -> dict[str, bool]:
     with _announce_pointer(pointer), suppress(UnclearPointer):
         status = pointer_status(fd, pointer)
         if stat.S_ISREG(status.st_mode) and status.st_size <= MAX_TEXT_BYTES:
-            text = os.fsdecode(_read_at_most(fd, pointer, MAX_TEXT_BYTES))
-            resumed = " ".join(_RESUMED_PATTERN.findall(text))
-            return dict.fromkeys(_list_words(resumed), False) | dict.fromkeys(
-                _list_words(_RESUMED_PATTERN.sub(" ", text)), True
-            )
+            resumed, others = _part_resumed(os.fsdecode(_read_at_most(fd, pointer, MAX_TEXT_BYTES)))
+            return dict.fromkeys(resumed, False) | dict.fromkeys(others, True)
     return {}
+
+
+def _part_resumed(text: str) -> tuple[list[str], list[str]]:
+    """The words of keys such as `resume_from` with their values, and all others."""
+    resumed, others = list[str](), list[str]()
+    was_key = is_marked = False
+    for token in re.findall(r"[^\s,{}=]+|=", text):
+        if token in (":", "="):
+            is_marked = True
+            continue
+        key, colon, value = token.partition(":")
+        name = key.strip("\"'").rpartition("-")[2]
+        is_key = name.isidentifier() and "resume" in name.lower()
+        is_value = was_key and is_marked
+        (resumed if is_key or is_value else others).extend(_list_words(token))
+        was_key, is_marked = is_key and not is_value and not value, bool(colon)
+    return resumed, others
 
 
 def _list_words(text: str) -> Iterator[str]:

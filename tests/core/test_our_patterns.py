@@ -158,10 +158,7 @@ def _made_at_run_time() -> dict[tuple[str, str], list[str]]:
             "sentinel.checks.quota.tools.lustre",
             "f'^[ \\\\t]*(?:/\\\\S*|\\\\.)((?:\\\\s+\\\\S+){{{count}}})\\\\s*$'",
         ): [r"^[ \t]*(?:/\S*|\.)((?:\s+\S+){8})\s*$"],
-        (
-            "sentinel.slurm.drain_reasons",
-            "re.escape(one.text) + ('.*' if one.whole is None else one.whole)",
-        ): [],
+        ("sentinel.slurm.drain_reasons", "re.escape(one.text) + one.whole"): [],
         ("sentinel.checks.sensor_remedies", "known"): [known for _, known in _PARTS],
         ("sentinel.checks.network.driver_lines", "row.pattern"): [],
         ("sentinel.checks.host.kernel_words", "row.pattern"): [],

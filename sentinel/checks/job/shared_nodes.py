@@ -16,7 +16,7 @@ from msgspec import Struct
 from sentinel.checks.job.ends import is_completed
 from sentinel.checks.job.memory import MAX_NODES_CHARS, EndedRun, GoneJob
 from sentinel.core.clock import SECOND, Instant
-from sentinel.core.guidance import ADMINISTRATOR, ActingCommand, Guidance, look
+from sentinel.core.guidance import ADMINISTRATOR, ActingCommand, Guidance, avoid_node, look
 from sentinel.core.hostlist import expand_printed
 from sentinel.core.model import Finding, Status
 from sentinel.core.text import visible
@@ -182,7 +182,7 @@ def list_shared_findings(runs: Sequence[EndedRun]) -> tuple[Finding, ...]:
             ),
             guidance=Guidance(
                 impact="If the node is at fault, it will interrupt more runs.",
-                todo=f"Submit jobs with `sbatch --exclude={name}`. `sentinel nodes list` below shows what is"
+                todo=f"{avoid_node(name, hangs=False)} `sentinel nodes list` below shows what is"
                 " known of the node; `sentinel nodes test` tests it while it is idle.",
                 ask=f"test node {name}: {found.shared} of the last {found.interrupted} interrupted"
                 " runs had it",

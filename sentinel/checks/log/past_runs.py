@@ -36,7 +36,7 @@ FRESH_S = 600
 
 MAX_NODES_CHARS = 200
 _DATE_PATTERN = re.compile(r"\d{4}-?\d\d-?\d\d(?:[T_-]?\d\d[-:]?\d\d[-:]?\d\d)?(?!\d)")
-_ENDING_PATTERN = re.compile(r"(?:\.[A-Za-z]+)+(?:\.\d{1,2})?$")
+_ENDING_PATTERN = re.compile(r"(?:\.[A-Za-z]{1,16}){1,4}(?:\.\d{1,2})?$")
 _JOB_PATTERN = re.compile(r"((?<![^\W_])\d{1,10}|(?<=[A-Za-z])\d{4,10})(?:_\d{1,7})?(?![^\W_])")
 """A number that stands alone, or a long one behind letters: `gpt3` and `llama2_70b` are no jobs."""
 
