@@ -211,10 +211,12 @@ def test_a_finite_loss_of_another_name_does_not_make_up_for_a_nan() -> None:
 
 
 def test_the_cause_is_told_before_what_follows_upon_it() -> None:
-    """Even where it stands after more followers than are kept."""
-    echoes = "".join(f"[rank{n}]: Traceback (most recent call last):\n" for n in range(9))
+    """Even where it stands after more followers than are kept. A traceback is told once with its
+    exception."""
+    head = '[rank{n}]: Traceback (most recent call last):\n[rank{n}]:   File "a.py", line 1\n'
+    echoes = "".join(head.format(n=n) for n in range(9))
     seen, _ = story(look(1, echoes + "[rank7]: RuntimeError: CUDA error: an illegal address\n"))
-    assert describe_cause(seen.troubles, {}) == "CUDA error of rank 7 and 9 more"
+    assert describe_cause(seen.troubles, {}) == "CUDA error of rank 7 and 8 more"
 
 
 def test_what_breaks_when_a_finished_training_is_taken_apart_is_no_trouble() -> None:

@@ -324,7 +324,7 @@ def test_beegfs_8_quota_without_numbers_is_no_answer() -> None:
     """`?` is what no server has told; an id without any has no row, and it ends with 0."""
     with pytest.raises(UnexpectedQuotaOutput, match="no row of user 1001"):
         beegfs.read_beegfs_usage(BEEGFS_8, "user", 1001)
-    with pytest.raises(UnexpectedQuotaOutput, match="not told"):
+    with pytest.raises(UnexpectedQuotaOutput, match="have not reported"):
         beegfs.read_beegfs_usage(BEEGFS_8.replace("2097152/1073741824", "?/?"), "user", 1000)
     with pytest.raises(UnexpectedQuotaOutput):
         beegfs.read_beegfs_usage(BEEGFS_8.replace("120/∞", "?/500"), "user", 1000)
