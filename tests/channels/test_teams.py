@@ -80,6 +80,7 @@ def test_markup_stays_as_it_is_written() -> None:
 
 @pytest.mark.parametrize("letter", ["x", '"', "Ω", "🚨", "\n", "\x00"])
 @pytest.mark.parametrize("count", [1, 300])
+@pytest.mark.long
 def test_a_card_is_below_28_kb(letter: str, count: int) -> None:
     """The most that Teams takes."""
     many = [hostile(f"{i} {letter * 5000}") for i in range(count)]

@@ -212,6 +212,7 @@ def test_a_night_without_sentinel_is_unknown(tmp_path: Path) -> None:
     [(0, 65), (24, 65), (-2, 65), (1, 1000), (-1, 1000)],
     ids=["healthy", "a day ahead", "two hours behind", "ahead for good", "behind for good"],
 )
+@pytest.mark.long
 def test_a_clock_that_jumps_costs_nothing(hours: int, until: int, tmp_path: Path) -> None:
     """For five minutes or for good. Looks go on, so nothing was blind, and what the job held is what
     Slurm says."""

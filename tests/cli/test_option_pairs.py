@@ -29,6 +29,7 @@ def test_every_command_is_found() -> None:
     [c for c in COMMANDS if c.name in QUICK],
     ids=lambda command: command.name,
 )
+@pytest.mark.long
 def test_no_option_is_ignored_by_some_commands(world: World, command: Command) -> None:
     assert find_ignored(world, command) == []
 

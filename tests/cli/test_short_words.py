@@ -318,6 +318,7 @@ def test_a_look_by_hand_says_that_nobody_was_told_yet(say: Say, tmp_path: Path) 
 
 
 @pytest.mark.timeout(60)
+@pytest.mark.long
 def test_a_look_by_hand_does_not_wait_for_the_disk_of_the_state(
     say: Say, tmp_path: Path, as_root: None
 ) -> None:

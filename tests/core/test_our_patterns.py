@@ -257,6 +257,7 @@ def test_a_pattern_looks_through_a_text_once(part: int) -> None:
         (r"^\S+ kernel: ", False),
     ],
 )
+@pytest.mark.long
 def test_the_measure_tells_one_from_the_other(text: str, bad: bool) -> None:
     one = OurPattern("here", text, 0, frozenset({"finditer"}))
     assert (_share(one)[0] >= 1) is bad

@@ -243,6 +243,7 @@ def test_each_run_between_two_parts_is_linear_if_it_is_called_harmless(run: str)
     ("pattern", "unit"),
     [("a.*b", "a"), ("^.*a.*b", "a"), (r"^.*\d+x", "1"), ("[^b]*b", "a"), (r"\s+$", " ")],
 )
+@pytest.mark.long
 def test_the_measure_sees_what_is_not_linear(pattern: str, unit: str) -> None:
     assert _is_slow(pattern, "", unit, "c")
     assert not is_harmless(pattern, re.M)

@@ -202,6 +202,7 @@ def judge(what: str, teller: Teller, wanted: list[Said]) -> None:
 @pytest.mark.parametrize("span", SPANS)
 @pytest.mark.parametrize("way", ["ticks", "service"])
 @pytest.mark.parametrize("kind", FAULTS)
+@pytest.mark.long
 def test_told_once(
     request: pytest.FixtureRequest,
     as_root: None,

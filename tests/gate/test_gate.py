@@ -81,6 +81,7 @@ def test_an_unsteady_test_is_named_and_fails_nothing(tmp_path: Path) -> None:
     assert "lost a race" in said.stdout
 
 
+@pytest.mark.long
 def test_six_unsteady_tests_fail_the_run(tmp_path: Path) -> None:
     (tmp_path / "test_here.py").write_text(UNSTEADY.format(count=6))
     done = _hear(tmp_path)

@@ -20,6 +20,7 @@ def test_sacct_knows_how_a_job_ended(fresh_accounting: Lab) -> None:
     wait_until(lambda: sacct(fresh_accounting, job) == "FAILED|3:0", "sacct: FAILED", 20.0)
 
 
+@pytest.mark.long
 def test_a_stopped_slurmdbd_holds_sacct_but_not_squeue(fresh_accounting: Lab) -> None:
     """The two have different servers."""
     fresh_accounting.accounting.stop()

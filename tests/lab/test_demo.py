@@ -9,6 +9,7 @@ from tests.lab import paths
 
 
 @pytest.mark.lab
+@pytest.mark.long
 def test_the_demo_tells_of_both_mails() -> None:
     """Exit 0 means that both mails came, in one thread."""
     done = subprocess.run(

@@ -61,6 +61,7 @@ def test_the_tests_that_execute_the_fault_come_first() -> None:
 
 
 @pytest.mark.parametrize("module", find_modules())
+@pytest.mark.long
 def test_every_fault_can_be_tried(module: str) -> None:
     """The module and its tests are there, and what survives is a fault that is planted."""
     source = (ROOT / module).read_text()

@@ -151,6 +151,7 @@ def test_a_clock_that_jumps_neither_stops_checks_nor_hurries_or_delays_alerts(
     assert time.monotonic() - began >= 3
 
 
+@pytest.mark.long
 def test_a_state_of_the_year_2030_serves_when_the_clock_is_right_again(watch: Watch) -> None:
     """Passes while the clock was years ahead left an alert, a message that waits for its next attempt,
     and times of runs. Nothing waits for years, nothing is told twice, the alert stays what it is."""

@@ -47,6 +47,7 @@ KILL = (
 )
 
 
+@pytest.mark.long
 def test_a_server_that_is_away_delays_nothing_and_loses_nothing(
     postgres: Postgres, postgres_url: str
 ) -> None:

@@ -39,6 +39,7 @@ def test_kill_9_loses_no_batch_and_leaves_no_half_of_one(
     assert last >= ROUNDS
 
 
+@pytest.mark.long
 def test_kill_9_of_a_client_of_postgresql(postgres_url: str, workers: Workers) -> None:
     """What was reported is there, and the lease of the dead ends by itself."""
     last, state = 0, f"{postgres_url}&lease=2s"

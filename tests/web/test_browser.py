@@ -84,6 +84,7 @@ def test_an_alert_is_seen_within_two_seconds_answered_and_gone(chromium: Browser
 
 @pytest.mark.parametrize("path", PAGES)
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390)])
+@pytest.mark.long
 def test_no_page_has_an_accessibility_fault_or_an_error_or_runs_over(
     chromium: Browser, shown: Stage, path: str, scheme: Any, width: int
 ) -> None:
@@ -337,6 +338,7 @@ def test_nothing_that_was_seen_too_long_ago_is_shown_as_current(chromium: Browse
 
 
 @pytest.mark.parametrize("path", PAGES)
+@pytest.mark.long
 def test_while_the_service_stands_still_every_page_says_so(
     chromium: Browser, shown: Stage, path: str
 ) -> None:

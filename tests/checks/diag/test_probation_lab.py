@@ -149,6 +149,7 @@ def test_a_node_that_comes_back_is_kept_tested_and_given_back(fresh: Lab, tmp_pa
         ("after", "delete", "passed"),
     ],
 )
+@pytest.mark.long
 def test_killed_at_any_step_it_goes_on(
     fresh: Lab, tmp_path: Path, when: str, word: str, told: str
 ) -> None:

@@ -128,6 +128,7 @@ CASES: Sequence[tuple[str, Callable[[int], str]]] = (
 
 @pytest.mark.parametrize(("name", "states"), CASES, ids=[c[0] for c in CASES])
 @pytest.mark.parametrize(("median", "every"), [(5, 60), (45, 600), (240, 120), (600, 300)])
+@pytest.mark.long
 def test_a_hundred_gaps_of_a_launcher_are_three_mails_at_most(
     name: str, states: Callable[[int], str], median: float, every: float
 ) -> None:

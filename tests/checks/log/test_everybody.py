@@ -164,6 +164,7 @@ def test_what_cannot_be_meant_is_refused(tmp_path: Path) -> None:
         Log(min_gpus=64, on_stale=["cancel"])
 
 
+@pytest.mark.long
 def test_many_logs_of_one_user_cost_another_user_no_look(tmp_path: Path) -> None:
     """One subject for the jobs of a team: forty of BOB's with 256 KiB each stand before ANN's, and there
     is time for some of them. The next run goes on with those that nobody has looked at."""
