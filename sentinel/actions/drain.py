@@ -65,7 +65,7 @@ def _explain_drain_refusal(request: ActionRequest, node: Node) -> str:
     if node.state in ("ALLOCATED", "MIXED") and wakes:
         return f"it is powered up for a job, which a drain would end ({format_state(node)})"
     if unknown_flags(node):
-        return f"its state is not known here: {format_state(node)}"
+        return f"sentinel does not know its state: {format_state(node)}"
     known = "reason" in request.params or node.reason.startswith(TAG.strip())
     theirs = node.reason and not (known or find_slurms_reason(node.reason))
     if theirs and unfit_reason(node):

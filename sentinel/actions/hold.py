@@ -13,7 +13,7 @@ from sentinel.core.model import ActionRequest
 from sentinel.core.ports import JobView
 from sentinel.core.text import visible
 from sentinel.plugin import Action
-from sentinel.slurm.job_states import Phase, state_phase
+from sentinel.slurm.job_states import Phase, find_unknown_state, state_phase
 from sentinel.slurm.pending_reasons import explain_reason
 
 
@@ -29,15 +29,16 @@ class HoldAction(Action, frozen=True):
 
     def look(self, request: ActionRequest, view: JobView) -> Look:
         """Done when the job has no pending element that is not held."""
-        phases = [(j, state_phase(j.state)) for j in view.jobs(request.target)]
+        jobs = view.jobs(request.target)
+        phases = [(j, state_phase(j.state)) for j in jobs]
         rows = [j for j, phase in phases if phase in (Phase.WAITING, Phase.HELD)]
         free = [j for j, p in phases if p is Phase.WAITING and not explain_reason(j.reason).held]
-        foreign = _explain_foreign_owner(request, rows)
+        unknown = find_unknown_state(jobs)
         return Look(
             text=_describe_pending(rows, free),
-            done=not free,
-            unneeded="" if free else "nothing of it is pending that is not held",
-            not_ready=foreign,
+            done=not (free or unknown),
+            unneeded="" if free or unknown else "nothing of it is pending that is not held",
+            not_ready=unknown or _explain_foreign_owner(request, rows),
             mark=" ".join(sorted(f"{j.id}" for j in free)),
         )
 

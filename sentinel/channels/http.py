@@ -133,11 +133,14 @@ _ELEMENT = re.compile(r"<([A-Za-z][\w.-]{0,60})[^<>]{0,200}>([^<>]{1,200})</")
 
 def _sounds_failed(answer: HttpAnswer) -> bool:
     """Whether an object anywhere in the JSON sounds like a failure: gateways answer for each message in a
-    list. In XML the elements count as the members of one object. Otherwise: whether the text begins with
-    the word."""
+    list. In XML the elements are members, and one that comes again begins another object. Otherwise:
+    whether the text begins with the word."""
     waiting, objects = [answer.json_value], list[dict[str, Any]]()
     if answer.said.startswith("<"):
-        objects.append(dict(_ELEMENT.findall(answer.body.decode("utf-8", "replace"))))
+        for name, text in _ELEMENT.findall(answer.body.decode("utf-8", "replace")):
+            if not objects or name in objects[-1]:
+                objects.append({})
+            objects[-1][name] = text
     while waiting:
         one = waiting.pop()
         objects += [one] if isinstance(one, dict) else []

@@ -26,6 +26,7 @@ from sentinel.clean.trackers import (
     read_possible_hint,
     read_possible_pointer,
 )
+from sentinel.clean.weight import add_needs
 from sentinel.core.checkpoint_names import is_description, is_log, parse_step_numbers
 
 _SELF_NAMED_PATTERN = re.compile(
@@ -118,7 +119,7 @@ def names_needed(fd: int, path: str, there: frozenset[str]) -> dict[str, bool]:
         if is_description(name) and not (link or is_tracker(name)):
             words = read_description(fd, path, name)
             named = {word: base for word, base in words.items() if word in there}
-            found |= named if len(named) <= MAX_NAMED_STEPS else {}
+            add_needs(found, named if len(named) <= MAX_NAMED_STEPS else {})
     return found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Mapping
 
 
 class EntryWeight:
@@ -36,7 +37,13 @@ class EntryWeight:
         self.renamable = self.renamable or inner.renamable
         self.named = self.named or inner.named
         self.leads |= inner.leads
-        self.needs |= inner.needs
+        add_needs(self.needs, inner.needs)
+
+
+def add_needs(needs: dict[str, bool], more: Mapping[str, bool]) -> None:
+    """Add the names that another description gives. A base stays one, whatever else names it."""
+    for name, is_base in more.items():
+        needs[name] = is_base or needs.get(name, False)
 
 
 def changed_at(found: os.stat_result) -> float:

@@ -14,15 +14,15 @@ from sentinel.cli.outcome_cells import (
     make_finding_source,
 )
 from sentinel.core.clock import Instant
-from sentinel.core.errors import SentinelError
 from sentinel.core.text import visible
 from sentinel.status.plot import Chart, ChartLine, render_svg_file, split_points
+from sentinel.wiring.app import UsageError
 from sentinel.zones import get_local_zone
 
 
 def draw_disk_plot(outcome: RunOutcome, history: SampleHistory, now: Instant) -> str:
     """An SVG of all file systems whose used share was measured more than once, the worst first.
-    Raises SentinelError if there is none."""
+    Raises UsageError if there is none."""
     rows = [
         make_finding_source(f, {}, history, now, wide=True)
         for f in sorted(outcome.findings, key=lambda f: -f.status.rank)
@@ -36,11 +36,11 @@ def draw_disk_plot(outcome: RunOutcome, history: SampleHistory, now: Instant) ->
         lines=lines,
     )
     if not lines:
-        raise SentinelError("there is nothing to draw: no share used was measured")
+        raise UsageError("--plot: there is nothing to draw: no share used was measured")
     if not chart.drawn:
-        raise SentinelError(
-            "there is nothing to draw yet: each file system was measured only once; "
-            "run `sentinel tick` or `sentinel run` for a while, then draw again"
+        raise UsageError(
+            "--plot: there is nothing to draw yet: each file system was measured only once. A check of "
+            "kind `fs` measures it again in each pass of `sentinel run` or `sentinel tick`"
         )
     return render_svg_file(chart)
 

@@ -174,10 +174,12 @@ def by_a_clock(root: Path) -> str:
 
 
 XML = "<reply><code>0</code><errorText>none</errorText></reply>"
+TWO_IN_XML = "<reply><part><code>4</code></part><part><code>0</code></part></reply>"
 SIBLINGS = (
     ("no-base-is-named", adapters("notes.yaml", lambda _: "lr: 0.1\n"), "took ['step-500'], left []"),
     ("a-clock-for-a-number", by_a_clock, "right"),
     ("an-overlay-that-was-written", lambda _: path_status(COMPOSEFS, "4096 5297 0 0 5 5 overlayfs", writable=("mount", "superblock")), "critical"),
+    ("an-error-before-a-good-message-in-xml", lambda _: taken("webhook", TWO_IN_XML), "doubt"),
     ("xml-without-an-error", lambda _: taken("webhook", XML), "taken"),
     ("a-status-of-success", lambda _: taken("webhook", '{"status":1,"request":"647d2300"}'), "taken"),
     ("forbidden-for-good", lambda _: outcome("webhook", 403, "no"), "never"),

@@ -245,7 +245,7 @@ SIBLINGS = (
     Case("a-drain-over-a-note-behind-slurms-reason", "typed by hand", lambda: is_drained(state="DOWN", reason="Not responding, RMA 71", reason_user="alice"), False, DOUBLE),
     Case("a-drain-over-slurms-and-ones-own-reason", NODE_MGR, lambda: (is_drained(state="DOWN", reason="Not responding", reason_user="slurm"), is_drained(state="DOWN", reason="sentinel: tasks in state D", reason_user="root")), (True, True), NIGHT),
     Case("a-drain-over-an-old-reason", "slurm 23.11 to 25.11, clusteracct_storage_g_node_up()", lambda: is_drained(state="MIXED", reason="RMA 70", reason_user="alice"), True, NIGHT),
-    Case("a-hold-of-one-that-is-requeued", "https://slurm.schedmd.com/job_state_codes.html", lambda: (is_held("REQUEUED", "None"), is_held("SPECIAL_EXIT", "None")), (False, True), NIGHT),
+    Case("a-hold-of-one-that-is-requeued", "https://slurm.schedmd.com/job_state_codes.html", lambda: (is_held("REQUEUED", "None"), is_held("SPECIAL_EXIT", "None"), is_held("A_STATE_OF_2030", "None")), (False, True, False), NIGHT),
     Case("a-clean-up-against-a-note", "https://slurm.schedmd.com/scontrol.html, Extra of a node", lambda: (is_cleaned(), is_cleaned(extra="do not touch, INC0042137")), (True, False), DOUBLE),
     Case("a-training-that-was-ended-below-torchrun", "https://pytorch.org/docs/stable/elastic/run.html", lambda: [revived(BEGUN + ELASTIC.format(number), exit_code=1) for number in (2, 15)], [False, False], DOUBLE),
     Case("a-training-that-was-interrupted", "python, KeyboardInterrupt", lambda: revived(BEGUN + "Traceback (most recent call last):\n  File \"t.py\", line 3, in <module>\n    main()\nKeyboardInterrupt\n", exit_code=1), False, DOUBLE),

@@ -379,7 +379,7 @@ THIRD = (
          Told((None,), shown=("non-zero exit status 3221225477", "CalledProcessError")), COST),
     Case("requeueing-is-announced", GITHUB + "aqlaboratory/openfold/issues/473",
          "93.2 M    Trainable params\n0         Non-trainable params\n372.895   Total estimated model params size (MB)\nSLURM auto-requeueing enabled. Setting signal handlers.\n"
-         "/work/a/pytorch_lightning/core/module.py:518: You called `self.log('train/distogram', ..., logger=True)` but have no logger configured. You can enable one by doing `Trainer(logger=ALogger(...))`\n"
+         "/opt/a/pytorch_lightning/core/module.py:518: You called `self.log('train/distogram', ..., logger=True)` but have no logger configured. You can enable one by doing `Trainer(logger=ALogger(...))`\n"
          + FRAME + "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 76.00 MiB. GPU 0 has a total capacity of 39.39 GiB of which 66.38 MiB is free.\n", Told((None,), shown=("CUDA out of memory",)), COST),
     Case("objects-of-many-lines", GITHUB + "allenai/procthor-rl/issues/5",
          "".join(f'{{\n  "train-misc/pipeline_stage": 0,\n  "train-metrics/reward": 0.371{n}47,\n  "train-onpolicy-losses/ppo_loss/ppo_total": 0.376{n}8851,\n  "train-onpolicy-losses/ppo_loss/action":'
