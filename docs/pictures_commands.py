@@ -26,7 +26,7 @@ THEMES = (DEFAULT_TERMINAL_THEME, MONOKAI)
 _COLOURS = re.compile(r"\x1b\[(?![0-9;]*m)[0-9;?]*[A-Za-z]")
 _NAME = re.compile(r"^  ([a-z-]+): \{+kind", re.M)
 _PAGE = "<style>body{{margin:8px;display:inline-grid;grid-template-columns:repeat(2,max-content);gap:8px}}pre{{margin:0;padding:8px;white-space:pre-wrap;word-break:break-all;font:13px/1.25 monospace}}.wide{{grid-column:1/3}}</style>{}"  # fmt: skip
-_TERMINAL = '<pre class="{kind}" style="width:{width}ch;color:{{foreground}};background:{{background}}">{{code}}</pre>'
+_TERMINAL = '<pre class="{kind}" style="width:{width}.5ch;color:{{foreground}};background:{{background}}">{{code}}</pre>'
 
 CONFIG = """\
 cluster: h100

@@ -76,14 +76,18 @@ def call_alerts_list(args: argparse.Namespace) -> int:
     with OpenState(args.config) as state:
         rows = _build_alert_rows(state)
         silences = [_describe_silence(s, state) for s in state.list_silences()]
+    none = "no alerts"
     if not rows and app.has_state(state.settings):
-        where = app.describe_state_location(state.settings)
-        print(f"sentinel: no alerts in the state {visible(where)}", file=sys.stderr)
+        where = f"no alerts in the state {visible(app.describe_state_location(state.settings))}"
+        if is_piped():
+            print(f"sentinel: {where}", file=sys.stderr)
+        else:
+            none = where
     if args.json:
         print(json.dumps(rows, indent=1))
         return 0
     print(*silences, sep="\n", end="\n" if silences else "")
-    _print_alert_table(rows) if rows else print("no alerts")
+    _print_alert_table(rows) if rows else print(none)
     return 0
 
 

@@ -294,7 +294,7 @@ def _print_incident_table(rows: Sequence[dict[str, Any]]) -> None:
 
     table = make_plain_table("incident", "", "alerts", "for", "what")
     for row in rows:
-        hurts = f" [{', '.join(row['trainings'][:3])}]" if row["trainings"] else ""
+        hurts = f" (stands still: {', '.join(row['trainings'][:3])})" if row["trainings"] else ""
         have = f" ({row['acknowledged_by'][0]} has it)" if row["acknowledged_by"] else ""
         whose = f" (assigned to {row['assigned_to']})" if row["assigned_to"] else ""
         note = f" ({shortened(row['comment'], 80)})" if row["comment"] else ""

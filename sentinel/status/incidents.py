@@ -125,8 +125,9 @@ def build_timeline(
 
 
 def name_alert(of: Alert | Transition) -> str:
-    """Check and subject, as people call it."""
-    return f"{of.key.check} {of.key.subject}".strip()
+    """Check and subject, as people call it; one word if both are the same."""
+    check, subject = of.key.check, of.key.subject
+    return check if subject in ("", check) else f"{check} {subject}"
 
 
 def describe_repeats(story: Story) -> str:

@@ -97,11 +97,12 @@ def judge_log(
     told = _describe_progress(sight, seen, name, shown if quiet else 0.0, rules, hung=hung)
     if begin or starting:
         told = f"{started}; {told}"
+    recognised = f"; {seen.reading.summary_text}" if rules.one_look and seen.reading else ""
     if not hung:
-        return LogVerdict(status=Status.OK, summary=told, quiet=shown, limit=limit)
+        return LogVerdict(status=Status.OK, summary=told + recognised, quiet=shown, limit=limit)
     return LogVerdict(
         status=Status.CRITICAL,
-        summary=told + _describe_limit(seen, limit),
+        summary=told + _describe_limit(seen, limit) + recognised,
         quiet=shown,
         limit=limit,
         name=name,
@@ -258,8 +259,7 @@ def _describe_progress(
     if rules.one_look:
         none = f"{rules.unseen}, " if rules.by_number and not number else ""
         number = f"at {number}, " if number else ""
-        what = f"; {seen.reading.summary_text}" if seen.reading else ""
-        return f"{none}{number}last written {ago} ago (one look: by its modification time){what}"
+        return f"{none}{number}last written {ago} ago (one look: by its modification time)"
     if rules.by_number and not number:
         return f"{rules.unseen}, for {ago} now"
     phase = f", in {visible(seen.phase.name)}" if seen.phase else ""

@@ -232,7 +232,7 @@ def nvlink(lines: list[str]) -> dict[int, dict[str, int]]:
         elif match := _NVLINK.fullmatch(line.strip()):
             told[match[1]] = told.get(match[1], 0) + int(match[2])
     if lines and not found:
-        raise StrangeLine(f"no GPU of nvidia-smi nvlink: {lines[0]}")
+        raise StrangeLine(f"`nvidia-smi nvlink` named no GPU but said: {lines[0]}")
     return found
 
 

@@ -172,6 +172,10 @@ def test_one_look_uses_the_modification_time_and_keeps_nothing(tmp_path: Path) -
     watch = Watch(path=FilePath(log))
     assert watch.look(one_shot=True).summary.startswith("last written 10m 01s ago (one look")
     assert watch.report(one_shot=True).memory is None
+    log.write_text("iteration 900 loss 2.1\n")
+    os.utime(log, (0, START.wall // SECOND - 1201))
+    told = watch.look(one_shot=True).summary
+    assert told.index("(limit 10m") < told.index("; log of an unknown trainer")
 
 
 @pytest.mark.parametrize("state", ["SIGNALING", "RESIZING"])
