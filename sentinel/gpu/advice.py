@@ -108,8 +108,3 @@ def recovery(word: str, code: int | None = None) -> Advice | None:
     """The advice for that action. None if the action is not known."""
     found = recovery_action(word, code)
     return found.advice if found else None
-
-
-def recovery_word(code: int) -> str:
-    """The word for an action's number; the number itself if it is newer than this table."""
-    return _BY_CODE[code].word if code in _BY_CODE else f"action {code}"

@@ -28,7 +28,7 @@ LIBRARIES = (
 LIBRARIES_BY_KIND = {"apprise": ("apprise",)}
 """Libraries of kinds of channels; they are loaded if such a channel is configured."""
 
-_PROGRAMS = ("program", "append", "tap", "nvml", "node_test")
+_PROGRAMS = ("program", "append", "tap", "node_test")
 """Modules that are helper programs: the program loads them itself."""
 
 

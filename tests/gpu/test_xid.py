@@ -9,7 +9,6 @@ from sentinel.gpu.advice import (
     Advice,
     recovery,
     recovery_action,
-    recovery_word,
     worst,
 )
 
@@ -751,7 +750,6 @@ def test_a_recovery_action_is_told_with_its_word() -> None:
 def test_each_recovery_action_has_one_number_and_its_words() -> None:
     """The number decides before the word; number and word of one row mean the same."""
     for action in RECOVERY_ACTIONS:
-        assert recovery_word(action.code) == action.word
         for word in (action.word, *action.others):
             assert recovery_action(word) is action
             assert recovery_action(word, action.code) is action

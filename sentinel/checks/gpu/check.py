@@ -126,7 +126,7 @@ class GpuCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Column("gpu", "subject", optional=True),
     )
     SOURCES = (
-        "nvidia-smi (or NVML, or amd-smi) of this machine or of each node, and its kernel's messages.",
+        "nvidia-smi (or amd-smi) of this machine or of each node, and its kernel's messages.",
         "Slurm's Gres for how many there should be; with `signals` accounting for failed jobs.",
     )
     RUNBOOK = "docs/gpu.md"

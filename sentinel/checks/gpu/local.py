@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
 
 from sentinel import proc
@@ -48,7 +47,7 @@ def _gpus(limit: float) -> str | Unread:
     try:
         done = proc.run(["nvidia-smi", "-q", "-x"], limit=limit)
     except proc.CommandNotFound:
-        return _by_nvml(limit)
+        return Unread(kind="missing", why="nvidia-smi is not installed")
     except proc.TimedOut as error:
         return Unread(kind="hung" if error.stuck else "late", why=str(error))
     except proc.TooMuchOutput as error:
@@ -60,23 +59,6 @@ def _gpus(limit: float) -> str | Unread:
         said = out.strip() or decode_lines(done.err).strip()
         return Unread(kind="failed", why=visible(shortened(said.partition("\n")[0], 300)))
     return out
-
-
-def _by_nvml(limit: float) -> str | Unread:
-    """The output of NVML in a child, since it may hang as nvidia-smi does."""
-    try:
-        # Python's -m searches the working directory first, which may belong to somebody else.
-        done = proc.run([sys.executable, "-m", "sentinel.checks.gpu.nvml"], limit=limit, cwd="/")
-    except proc.TimedOut as error:
-        return Unread(kind="hung" if error.stuck else "late", why=str(error))
-    except (proc.CommandNotFound, proc.TooMuchOutput) as error:
-        return Unread(kind="failed", why=str(error))
-    if done.code:
-        said = decode_lines(done.err).strip()
-        return Unread(
-            kind="missing", why=visible(shortened(f"nvidia-smi is not installed; {said}", 300))
-        )
-    return decode_document(done.out)
 
 
 MAX_KERNEL_LOG_BYTES = 64 * 2**20

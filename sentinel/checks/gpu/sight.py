@@ -6,12 +6,11 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from msgspec import DecodeError, Struct
+from msgspec import Struct
 from msgspec.structs import replace
 
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.gpu_ledger import GpuEvent
-from sentinel.core.struct_types import decode_json
 from sentinel.core.text import shortened
 from sentinel.gpu import smi, xid
 from sentinel.gpu.errors import Unreadable
@@ -111,7 +110,7 @@ def _inventory(probe: NodeProbe) -> tuple[Inventory | None, str, bool]:
     part = probe.gpus
     if isinstance(part, str):
         try:
-            return _parsed(part), "", False
+            return smi.parse(part), "", False
         except Unreadable as error:
             return None, str(error), bool(NONE_THERE.search(part[:2000]))
     if part is None:
@@ -119,16 +118,6 @@ def _inventory(probe: NodeProbe) -> tuple[Inventory | None, str, bool]:
     if part.kind in ("hung", "late"):
         return None, f"nvidia-smi hangs: {part.why}", True
     return None, f"nvidia-smi ({part.kind}): {part.why}", bool(NONE_THERE.search(part.why))
-
-
-def _parsed(text: str) -> Inventory:
-    """The inventory from nvidia-smi, or from NVML as nvml.py prints it. Raises Unreadable."""
-    if not text.startswith("{"):
-        return smi.parse(text)
-    try:
-        return decode_json(text, Inventory)
-    except DecodeError as error:
-        raise Unreadable(f"NVML: {error}") from error
 
 
 def _log(probe: NodeProbe) -> tuple[KernelLog | None, str]:

@@ -86,7 +86,7 @@ def _words(inventory: Inventory) -> Iterator[tuple[UnknownWord, str]]:
 
 
 def _tool(inventory: Inventory) -> str:
-    return {"amd-smi": "amd-smi", "nvml": "NVML"}.get(inventory.form, "nvidia-smi")
+    return "amd-smi" if inventory.form == "amd-smi" else "nvidia-smi"
 
 
 def _note(word: UnknownWord, saying: Saying) -> Finding:
