@@ -35,7 +35,7 @@ PLAIN = "INFO worker 3 started fine on host node-3 in 3.2 s, loss 2.31\n"
 def log_parsers() -> dict[str, Callable[[str], object]]:
     """Who reads a log's text."""
     patterns = LogPatterns(
-        numbers={}, phases=merge_phases({}), loss=None, finder=TroubleFinder({}, []), course=True
+        numbers={}, phases=merge_phases({}), loss=None, finder=TroubleFinder({}, [])
     )
     return {
         "scan": lambda text: scan_text(text, patterns),

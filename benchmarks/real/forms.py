@@ -20,7 +20,6 @@ from sentinel.checks.log.log_state import LogObservation, LogState
 from sentinel.checks.log.progress import update_state
 from sentinel.checks.log.recognition import recognise_log
 from sentinel.checks.log.scan import LogPatterns, scan_text
-from sentinel.checks.log.spikes import MIN_KNOWN_BATCHES, describe_spike
 from sentinel.checks.log.topics import Thresholds, judge_topics
 from sentinel.checks.log.troubles import TroubleFinder
 from sentinel.core.logtext import decode_log
@@ -34,16 +33,13 @@ STEP = 2**16
 
 
 class Read(Struct, frozen=True):
-    """One log: who wrote it, the number, seconds of the first look, what was told of it. `losses`:
-    it has enough of them to say that they rise."""
+    """One log: who wrote it, the number, seconds of the first look, what was told of it."""
 
     path: Path
     trainer: str
     number: str
     seconds: float
     lost: str
-    risen: str
-    losses: bool
     errors: tuple[str, ...]
     success: bool
 
@@ -57,8 +53,6 @@ class Table(Struct):
     successes: int = 0
     slowest: float = 0.0
     lost: list[str] = []
-    risen: list[str] = []
-    losses: int = 0
     errors: list[str] = []
 
 
@@ -72,7 +66,6 @@ def print_forms(places: Sequence[Path], workers: Executor) -> None:
         print(f"{place.name}: {table.logs} logs, {table.numbers} with a number; {known}")
         print(f"  slowest first look {1000 * table.slowest:.0f} ms of processor time")
         _say("NaN losses in", table.lost, table.logs)
-        _say("losses that rise and stay in", table.risen, table.losses)
         _say("error lines in successful runs:", table.errors, table.successes)
 
 
@@ -90,23 +83,20 @@ def read(path: Path) -> Read:
     scan_text(text, _patterns())
     seconds = time.process_time() - began
     whole = decode_log(data)
-    lost, risen, losses, errors = _told(whole)
+    lost, errors = _told(whole)
     number = known.number.name if known.number else ""
     who = known.first_trainer or "unknown"
-    return Read(
-        path, who, number, seconds, lost, risen, losses, errors, SUCCESS.search(whole) is not None
-    )
+    return Read(path, who, number, seconds, lost, errors, SUCCESS.search(whole) is not None)
 
 
 def _patterns() -> LogPatterns:
-    return LogPatterns({}, {}, None, TroubleFinder({}, []), course=True)
+    return LogPatterns({}, {}, None, TroubleFinder({}, []))
 
 
-def _told(text: str) -> tuple[str, str, bool, tuple[str, ...]]:
-    """The first alarm about a loss that is lost and about one that rises, whether there are
-    enough losses for that, and the sorts of errors, look by look."""
+def _told(text: str) -> tuple[str, tuple[str, ...]]:
+    """The first alarm about a loss that is lost, and the sorts of errors, look by look."""
     seen: LogState | None = None
-    lost, risen, enough, kinds = "", "", False, dict[str, None]()
+    lost, kinds = "", dict[str, None]()
     for part in _parts(text):
         look = FileStat(size=len(text), inode="1", mtime=0.0)
         sight = LogObservation(
@@ -118,12 +108,8 @@ def _told(text: str) -> tuple[str, str, bool, tuple[str, ...]]:
         ):
             bad = aside.topic == "loss" and aside.status is Status.CRITICAL
             lost = lost or (aside.summary if bad else "")
-        risen, enough = (
-            risen or describe_spike(seen.course),
-            enough or len(seen.course.usual) >= MIN_KNOWN_BATCHES,
-        )
         kinds.update(dict.fromkeys(f"{one.kind}: {one.line}" for one in seen.troubles))
-    return lost, risen, enough, tuple(kinds)
+    return lost, tuple(kinds)
 
 
 def _parts(text: str) -> Iterator[str]:
@@ -144,12 +130,9 @@ def _add(table: Table, one: Read) -> None:
     table.numbers += bool(one.number)
     table.trainers[one.trainer] += 1
     table.successes += one.success
-    table.losses += one.losses
     table.slowest = max(table.slowest, one.seconds)
     if one.lost:
         table.lost.append(f"{one.path}: {one.lost}")
-    if one.risen:
-        table.risen.append(f"{one.path}: {one.risen}")
     if one.errors and one.success:
         table.errors.append(f"{one.path}: {one.errors[0]}")
 

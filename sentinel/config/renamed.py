@@ -1,4 +1,5 @@
-"""Keys of the file that have another name now: read with a warning for two minor releases."""
+"""Keys of the file that have another name now, or do nothing any more: accepted with a warning for
+two minor releases."""
 
 from collections.abc import Sequence
 
@@ -9,16 +10,16 @@ from sentinel.config.problems import Path, ProblemCollector
 
 
 class RenamedKey(Struct, frozen=True):
-    """A renamed key. `kind` is the name of its settings class. `since` is the release that renamed
+    """A renamed key, or one that ended. `kind` is the name of its settings class. `since` is the release that did
     it."""
 
     kind: str
     old: str  # Its old name.
-    new: str  # Its new name.
+    new: str  # Its new name; empty if it does nothing any more.
     since: str
 
 
-RENAMED_KEYS: Sequence[RenamedKey] = ()
+RENAMED_KEYS: Sequence[RenamedKey] = (RenamedKey("Log", "loss_spikes", "", "0.2.0"),)
 """A row stays for two minor releases after `since`; docs/policy.md promises that."""
 
 
@@ -39,6 +40,10 @@ def rename_keys(
         row = rows.get(key)
         if row is None:
             entries[key] = entry
+        elif not row.new:
+            collector.add_warning(
+                entry.line, (*path, key), f"does nothing since {row.since}; remove it"
+            )
         elif row.new in table.entries:
             collector.add_error(
                 entry.line, (*path, key), f"is the old name of {row.new}, which is there too"

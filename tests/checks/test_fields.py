@@ -353,7 +353,6 @@ FIELDS: dict[str, dict[str, Any]] = {
         "learn_from": ["/x/before"],
         "startup": "1h", "joining": "1h", "progress": r"step (\d+)",
         "metrics": ["/x/m.jsonl"], "phases": {"a": {"begin": "x"}}, "loss": r"l (\d+)", "nan_after": 9,
-        "loss_spikes": True,
         "slower_than": ({"progress": r"step (\d+)"}, "50%"), "errors": {"a": "b"},
         "known_errors": False, "ignore": ["x"], "heartbeat": "/x/beat", "ask_nodes": False, "looks": "off",
         "trial": "0s",

@@ -16,7 +16,10 @@ class Wheel(Struct, frozen=True, kw_only=True):
     name: str = ""
 
 
-RENAMED = (RenamedKey("Wheel", "rods", "spokes", "0.2.0"),)
+RENAMED = (
+    RenamedKey("Wheel", "rods", "spokes", "0.2.0"),
+    RenamedKey("Wheel", "bell", "", "0.2.0"),
+)
 
 
 def read(**keys: object) -> tuple[object, list[str], str]:
@@ -42,6 +45,12 @@ def test_the_old_name_is_read_with_a_warning() -> None:
 
 def test_the_new_name_is_read_without_one() -> None:
     assert read(spokes=32) == (Wheel(spokes=32), [], "")
+
+
+def test_a_key_that_ended_is_accepted_with_a_warning() -> None:
+    """Whatever its value is."""
+    warned = ["file: wheel.bell: does nothing since 0.2.0; remove it"]
+    assert read(spokes=32, bell=[1]) == (Wheel(spokes=32), warned, "")
 
 
 def test_both_names_are_an_error() -> None:

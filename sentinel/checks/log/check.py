@@ -80,7 +80,6 @@ class Log(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     phases: Stretches by name in which no progress is normal.
     loss: A regular expression that captures the loss; unset, the lines of known trainers.
     nan_after: Critical when the loss is NaN or infinite so many times in a row.
-    loss_spikes: Whether a loss that rises far above its noise and stays there is a warning.
     slower_than: A warning below this share of the usual speed.
     errors: Own patterns of errors, by name.
     known_errors: Whether the known ones count: CUDA, NCCL, tracebacks, the OOM killer, full disks.
@@ -134,7 +133,6 @@ class Log(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     phases: dict[str, PhaseSettings] = {}
     loss: re.Pattern[str] | None = None
     nan_after: int = 3
-    loss_spikes: bool = False
     slower_than: Share | None = None
     errors: dict[str, re.Pattern[str]] = {}
     known_errors: bool = True
@@ -330,7 +328,7 @@ class Log(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
             subject=self.alert_subject,
             source=LogSource(
                 path=str(self.path) if self.path else None,
-                patterns=LogPatterns(numbers, known, loss, finder, course=self.loss_spikes),
+                patterns=LogPatterns(numbers, known, loss, finder),
                 by_number=bool(numbers),
                 auto=self.progress == "auto" and not self.metrics,
                 metrics=tuple(map(str, self.metrics)),

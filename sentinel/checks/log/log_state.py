@@ -4,7 +4,6 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from sentinel.checks.log import spikes
 from sentinel.checks.log.file_offset import FileStat, ReadPosition
 from sentinel.checks.log.joined_ranks import JoinedRanks
 from sentinel.checks.log.log_trouble import LogTrouble
@@ -87,7 +86,6 @@ class LogState(Struct, frozen=True, kw_only=True):
     world: JoinedRanks = JoinedRanks()  # Ranks that have announced themselves.
     ready: bool = False  # Whether the log says that all ranks have joined.
     losses: dict[str, int] = {}  # Losses that were bad in a row, by name.
-    course: spikes.LossTrend = spikes.LossTrend()  # The trend of the loss.
     troubles: tuple[LogTrouble, ...] = ()  # Errors that count.
     troubled: Instant | None = None  # When the last error was seen.
     settled: int = 0

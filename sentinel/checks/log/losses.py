@@ -149,13 +149,11 @@ LossMatches = list[list["re.Match[str]"]]
 
 
 def match_losses(text: str) -> LossMatches:
-    """Search the text once, for both `find_losses` and `list_loss_values`."""
+    """Search the text once, for all that reads losses in it."""
     return [[*pattern.finditer(text)] for pattern in _LOSS_PATTERNS]
 
 
-def find_losses(
-    text: str, own: "re.Pattern[str] | None" = None, matches: LossMatches | None = None
-) -> list[LossValue]:
+def find_losses(text: str, own: "re.Pattern[str] | None" = None) -> list[LossValue]:
     """The events about losses, in order. For each name: its first value, each value that is not
     finite, and each first one that is finite again. `own` is a user's pattern. Then only its values
     count, under the name `loss`."""
@@ -165,7 +163,7 @@ def find_losses(
             for match in own.finditer(text)
         ]
         return list(_filter_telling_losses(found))
-    matches = match_losses(text) if matches is None else matches
+    matches = match_losses(text)
     lines = [
         *_tell_losses(matches, text),
         *_find_gradient_norms(text),
@@ -313,9 +311,7 @@ def find_latest_values(text: str, own: "re.Pattern[str] | None" = None) -> dict[
     }
 
 
-def list_loss_values(
-    text: str, own: "re.Pattern[str] | None" = None, matches: LossMatches | None = None
-) -> list[tuple[str, float]]:
+def list_loss_values(text: str, own: "re.Pattern[str] | None" = None) -> list[tuple[str, float]]:
     """Every finite value of the loss that is trained on, in order, with its name."""
     mine = (
         [("loss", parse_loss_value(match[1] or "")) for match in own.finditer(text)]
@@ -323,7 +319,7 @@ def list_loss_values(
         else None
     )
     if mine is None:
-        mine = _name_values(match_losses(text) if matches is None else matches, text)
+        mine = _name_values(match_losses(text), text)
     return _select_usual_values(mine)
 
 

@@ -68,7 +68,6 @@ def _add_metrics(
     files: LogFiles,
 ) -> LogObservation:
     looks, places, events = dict(now.looks), dict(now.places), [*now.events]
-    patterns = replace(METRIC_PATTERNS, course=source.patterns.course)
     for path, (look, whose) in found.items():
         looks[path] = look
         place = before.get(path)
@@ -77,7 +76,7 @@ def _add_metrics(
             continue
         source.reader.refuse_resting_log(path)
         places[path], lines = _read_new_metrics(path, look, place, files, whose, source.reader)
-        events += source.reader.scan_text(lines.text, patterns, path, "")
+        events += source.reader.scan_text(lines.text, METRIC_PATTERNS, path, "")
         end = len(lines.text)
         events += [LogEvent(end, "value", name, value) for name, value in lines.shown.items()]
     return replace(now, looks=looks, places=places, events=tuple(events), metrics=tuple(found))

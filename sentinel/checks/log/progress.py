@@ -4,7 +4,6 @@ from collections.abc import Iterable, Mapping
 
 from msgspec.structs import replace
 
-from sentinel.checks.log import spikes
 from sentinel.checks.log.cadence import (
     MAX_LOOK_SPACING_S,
     QuietObservation,
@@ -86,7 +85,6 @@ def update_state(
     for event in sight.events:
         step.record_event(event)
     step.record_rows(sight.events)
-    step.learn_loss_trend(sight.events)
     return step.finish_update(sight, due)
 
 
@@ -166,16 +164,6 @@ class _StateUpdate:
             mark = self._seen.marks[name]
             if mark.since != self._at:
                 self._record_move(name, replace(mark, since=self._at, moves=mark.moves + 1))
-
-    def learn_loss_trend(self, events: Iterable[LogEvent]) -> None:
-        """Record the losses of one name. If another name appears now and then, its losses are not
-        mixed with these."""
-        told = [event for event in events if event.what == "course"]
-        if told:
-            name = self._seen.course.name or told[0].name
-            values = [event.value for event in told if event.name == name]
-            course = spikes.add_losses(replace(self._seen.course, name=name), values)
-            self._seen = replace(self._seen, course=course)
 
     def finish_update(self, sight: LogObservation, due: bool) -> tuple[LogState, TrainingBaseline]:
         """The LogState and the TrainingBaseline after this run of the check."""

@@ -16,8 +16,6 @@ from sentinel.checks.log.losses import (
     find_last_values,
     find_latest_values,
     find_losses,
-    list_loss_values,
-    match_losses,
 )
 from sentinel.checks.log.new_lines import make_shape
 from sentinel.checks.log.rows import RowSpan, find_counts, find_rows
@@ -35,7 +33,6 @@ EventKind = Literal[
     "end",
     "loss",
     "value",
-    "course",
     "pace",
     "member",
     "ready",
@@ -81,14 +78,12 @@ class LogEvent(Struct, frozen=True):
 
 
 class LogPatterns(Struct, frozen=True):
-    """All patterns of a check. If `loss` is None, the lines of known trainers are read. `course`
-    means that every value of the loss is an event."""
+    """All patterns of a check. If `loss` is None, the lines of known trainers are read."""
 
     numbers: Mapping[str, re.Pattern[str]]  # Patterns of the numbers, by name.
     phases: Mapping[str, PhaseSettings]  # Phases, by name.
     loss: re.Pattern[str] | None
     finder: TroubleFinder  # Finds errors.
-    course: bool = False
 
 
 def merge_phases(own: Mapping[str, PhaseSettings]) -> dict[str, PhaseSettings]:
@@ -130,7 +125,7 @@ def scan_text(
     events = [
         *_scan_numbers(text, patterns.numbers, carriers),
         *_scan_phases(text, patterns.phases),
-        *_scan_losses(text, patterns.loss, patterns.course),
+        *_scan_losses(text, patterns.loss),
         *(
             LogEvent(len(text), "value", n, v)
             for n, v in find_latest_values(text, patterns.loss).items()
@@ -181,8 +176,8 @@ remembered. A MiB of very short lines may have a hundred thousand events."""
 def limit_events(events: list[LogEvent]) -> list[LogEvent]:
     """The newest events of each kind and name, in order. This limits the work and memory for them.
 
-    The number of dropped events is a multiple of ten. Losses are handled in batches of ten, so the
-    batches begin at the same losses as without the limit.
+    The number of dropped events is a multiple of ten. Step times are handled in batches of ten, so the
+    batches begin at the same ones as without the limit.
     """
     counts = Counter((event.what, event.name) for event in events)
     dropped = {key: _count_dropped(count) for key, count in counts.items()}
@@ -203,14 +198,9 @@ def _count_dropped(count: int) -> int:
     return max(0, (count - MAX_EVENTS) // 10 * 10)
 
 
-def _scan_losses(text: str, own: "re.Pattern[str] | None", course: bool) -> Iterable[LogEvent]:
-    matches = None if own else match_losses(text)
-    for (at, name, value), times in find_last_values(find_losses(text, own, matches)):
+def _scan_losses(text: str, own: "re.Pattern[str] | None") -> Iterable[LogEvent]:
+    for (at, name, value), times in find_last_values(find_losses(text, own)):
         yield LogEvent(at, "loss", name, value, times=times)
-    if course:
-        every = list_loss_values(text, own, matches)  # all with the same name
-        for name, value in every[_count_dropped(len(every)) :]:
-            yield LogEvent(len(text), "course", name, value)
 
 
 def _scan_numbers(

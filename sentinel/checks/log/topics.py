@@ -8,7 +8,6 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from sentinel.checks.log import spikes
 from sentinel.checks.log.cadence import TrainingBaseline
 from sentinel.checks.log.counted_losses import (
     AT_MINIMUM_NAME,
@@ -93,8 +92,8 @@ def judge_topics(
         _judge_loss(seen, wishes),
         _judge_errors(keep_founded(sure), nodes),
         _judge_speed(seen, learned, wishes),
+        _judge_step_time(seen, learned, wishes),
     ]
-    said += [_judge_step_time(seen, learned, wishes), _judge_loss_spike(seen)]
     return [one for one in said if one]
 
 
@@ -142,19 +141,6 @@ def _judge_loss(seen: LogState, wishes: Thresholds) -> TopicAnswer | None:
         else "finite"
     )
     return TopicAnswer(topic="loss", status=Status.OK, summary=least, values=numbers)
-
-
-def _judge_loss_spike(seen: LogState) -> TopicAnswer | None:
-    """A warning, because a person has to decide whether to return to a checkpoint."""
-    told = spikes.describe_spike(seen.course)
-    numbers: dict[str, Value] = (
-        {"loss": seen.course.high[-1], "usual": seen.course.usual_loss} if told else {}
-    )
-    return (
-        TopicAnswer(topic="loss", status=Status.WARNING, summary=told, values=numbers)
-        if told
-        else None
-    )
 
 
 def _get_max_bad_losses(name: str, wishes: Thresholds) -> int:

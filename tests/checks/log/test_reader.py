@@ -21,9 +21,7 @@ def patterns(*own: str) -> LogPatterns:
     """As a check makes them."""
     finder = TroubleFinder({f"own {n}": compile_pattern(text) for n, text in enumerate(own)}, [])
     numbers = {"step": re.compile(r"step (\d+)")}
-    return LogPatterns(
-        numbers=numbers, phases=merge_phases({}), loss=None, finder=finder, course=True
-    )
+    return LogPatterns(numbers=numbers, phases=merge_phases({}), loss=None, finder=finder)
 
 
 @pytest.fixture(autouse=True)
