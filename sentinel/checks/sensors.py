@@ -154,10 +154,6 @@ class SensorsCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True)
     def __post_init__(self) -> None:
         judge_choice(self.nodes, "")
 
-    def jobs_of(self) -> frozenset[str] | None:
-        """No jobs are needed."""
-        return frozenset()
-
     @property
     def looks_into_nodes(self) -> bool:
         """Whether other nodes are checked (`nodes`)."""

@@ -226,10 +226,14 @@ def print_status(f: Any, state: OpenState) -> None:
     if ok:
         names = shortened(", ".join(map(visible, ok)), MAX_NAMES_CHARS)
         out.print(Text(f"{len(ok)} check{'s' * (len(ok) != 1)} ok: {names}", style="dim"))
-    by = f"configuration: {app.describe_config_source(state.settings)}; state in {app.describe_state_location(state.settings)}"
     if f.last_pass_at is None and (why := status.read_first_failure(state.settings, f.at)):
         out.print(Text(why, style="bold yellow"), soft_wrap=True)
-    out.print(Text.assemble(panels.render_watcher(f, zone), f"; {by}"))
+    out.print(Text.assemble(panels.render_watcher(f, zone), _describe_places(state.settings)))
+
+
+def _describe_places(settings: Any) -> str:
+    where = app.describe_config_source(settings), app.describe_state_location(settings)
+    return "; configuration: {}; state in {}".format(*where)
 
 
 def _render_strips(f: Any) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import chain
 from typing import ClassVar, Literal
 
 from msgspec import to_builtins
@@ -194,16 +193,15 @@ class DiagCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         found = self._make_node_findings(ctx, last, [*waiting, *started], kept)
         shown = {name: one for name, one in last.items() if is_still_shown(one, ctx)}
         subjects, lost = {*_collect_subjects(found), *shown}, waiting if queue is None else ()
-        wishes = chain(
-            map(run_reports.request_drain, failed),
-            (request for step in steps for request in step.requests),
-            begun,
-            map(self._make_run_request, [*started, *list_unrequested_runs(ctx, waiting)]),
-        )
         return Report(
             findings=(*found, *trouble),
             coverage=self._make_coverage(nodes.values(), subjects, lost),
-            requests=tuple(wishes),
+            requests=(
+                *map(run_reports.request_drain, failed),
+                *(request for step in steps for request in step.requests),
+                *begun,
+                *map(self._make_run_request, [*started, *list_unrequested_runs(ctx, waiting)]),
+            ),
             memory={
                 "runs": to_builtins([*waiting, *started]),
                 "last": to_builtins(shown),

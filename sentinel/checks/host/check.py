@@ -148,10 +148,6 @@ class HostCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         if not self._sections:
             raise Invalid("nothing is left to look at; remove a source from it", "skip")
 
-    def jobs_of(self) -> frozenset[str] | None:
-        """No jobs are needed."""
-        return frozenset()
-
     @property
     def looks_into_nodes(self) -> bool:
         """Whether other nodes are checked (`nodes`)."""

@@ -107,10 +107,6 @@ class NetworkCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True)
     def __post_init__(self) -> None:
         judge_choice(self.nodes, "")
 
-    def jobs_of(self) -> frozenset[str] | None:
-        """No users: this check needs no jobs."""
-        return frozenset()
-
     @property
     def looks_into_nodes(self) -> bool:
         """Whether the check looks at other nodes: if `nodes` is set."""
