@@ -5,7 +5,7 @@ from typing import Any, cast
 import pytest
 from msgspec.structs import replace
 
-from sentinel.actions.exclude import MAX_EXCLUDED_NODES, ExcludeAction
+from sentinel.actions.exclude import ExcludeAction
 from sentinel.core.actions import Look
 from sentinel.core.cluster import Job
 from sentinel.core.model import ActionRequest
@@ -45,7 +45,8 @@ def test_what_does_not_wait_is_not_changed(jobs: tuple[Job, ...]) -> None:
     assert look(*jobs).unneeded.endswith("not PENDING")
 
 
-FULL = f"m[1-{MAX_EXCLUDED_NODES}]"
+FULL = "m[1-64]"
+"""A job that excludes more may wait for ever."""
 
 
 @pytest.mark.parametrize(
@@ -54,8 +55,22 @@ FULL = f"m[1-{MAX_EXCLUDED_NODES}]"
         ({"user": "bob"}, "n1", "it belongs to alice, and only one's own jobs are changed"),
         ({"user": ""}, "n1", "it belongs to alice"),
         ({}, "n1,n9", "its excluded nodes changed: now n1,n9"),
-        ({"exclude": FULL}, FULL, str(MAX_EXCLUDED_NODES)),
+        ({"exclude": FULL}, FULL, "it excludes 64 nodes already (at most 64)"),
     ],
 )
 def test_what_speaks_against_it(params: dict[str, str], excludes: str, says: str) -> None:
     assert says in look(replace(WAITS, exclude=excludes), **params).not_ready
+
+
+@pytest.mark.parametrize(
+    ("fields", "params"),
+    [
+        ({"exclude": "a[1,2"}, {"exclude": "a[1,2"}),
+        ({}, {"node": "n3 State=DOWN"}),
+        ({"user": ""}, {"user": ""}),
+    ],
+    ids=["a list that is none", "a name that is none", "nobody's"],
+)
+def test_what_nobody_can_read_is_left_alone(fields: dict[str, Any], params: dict[str, str]) -> None:
+    assert look(WAITS, user="alice").not_ready == ""
+    assert look(replace(WAITS, **fields), **params).not_ready

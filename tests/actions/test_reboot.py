@@ -5,9 +5,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from sentinel.actions.reboot import SAME_BOOT_S, RebootAction
+from sentinel.actions.reboot import RebootAction
 from sentinel.core.actions import Answer, Reply
-from sentinel.core.cluster import Node
+from sentinel.core.cluster import ControllerLogEntry, Node
+from sentinel.core.errors import CannotTell
 from sentinel.core.model import ActionRequest
 from sentinel.slurm.node_states import reason_params
 from tests.actions.test_nodes import View
@@ -64,13 +65,22 @@ def test_it_is_done_when_slurm_says_so_or_the_node_was_booted() -> None:
     for flag in ("REBOOT_REQUESTED", "REBOOT_ISSUED"):
         assert look(replace(DRAINED, flags=frozenset({"DRAIN", flag}))).done
     back = replace(DRAINED, flags=frozenset())
-    assert look(replace(back, boot_time=BOOTED + SAME_BOOT_S + 1)).done
-    assert not look(replace(back, boot_time=BOOTED + SAME_BOOT_S)).done
+    assert look(replace(back, boot_time=BOOTED + 61)).done
+    assert not look(replace(back, boot_time=BOOTED + 60)).done
+    assert not look(replace(back, boot_time=None)).done
     assert not look(replace(DRAINED, boot_time=BOOTED + 999), params={}).done
+
+
+def test_slurms_log_shows_it_by_the_wish_alone() -> None:
+    """A reason that somebody gave meanwhile is not ours, and must not be lost."""
+    kinds = ("rebooted", "back", "reason", "drained")
+    logged = [RebootAction().logged(WISH, ControllerLogEntry(kind, "")) for kind in kinds]
+    assert logged == [True, False, False, False]
 
 
 def test_a_node_that_nobody_drains_needs_none() -> None:
     """Somebody gave it back meanwhile."""
+    assert not look(DRAINED).unneeded
     assert look(replace(DRAINED, flags=frozenset())).unneeded
     assert RebootAction().look(WISH, View()).not_ready == "Slurm knows no such node"
 
@@ -81,25 +91,33 @@ ENDING = replace(
 END = replace(WISH, params={**reason_params(ENDING), "booted": str(BOOTED), "completing": "yes"})
 
 
-class Doing(View):
-    """Takes changes; `then` is what the node is like after the first."""
+MARKED = frozenset({"COMPLETING", "DRAIN", "REBOOT_REQUESTED"})
 
-    def __init__(self, then: Node) -> None:
-        super().__init__(then)
+
+class Doing(View):
+    """Takes changes with this answer; `then` is what the node is like after the first. Without it the
+    node cannot be read."""
+
+    def __init__(self, then: Node | None, answer: Answer = Answer.ACCEPTED) -> None:
+        super().__init__(*([then] if then else []))
+        self.is_silent, self.answer = then is None, answer
         self.ran: list[str] = []
+
+    def node(self, name: str) -> Node | None:
+        if self.is_silent:
+            raise CannotTell("slurmctld does not answer")
+        return super().node(name)
 
     def change(self, argv: tuple[str, ...]) -> Reply:
         self.ran.append(argv[3] if argv[1] == "update" else argv[1])
-        return Reply(Answer.ACCEPTED)
+        return Reply(self.answer)
 
 
 @pytest.mark.parametrize(
     ("then", "ran"),
     [
-        (
-            {"flags": frozenset({"COMPLETING", "DRAIN", "REBOOT_REQUESTED"})},
-            ["reboot", "State=DOWN"],
-        ),
+        ({"flags": MARKED}, ["reboot", "State=DOWN"]),
+        ({"flags": frozenset({"COMPLETING", "DRAIN"})}, ["reboot", "State=DOWN"]),
         ({"flags": frozenset({"DRAIN", "REBOOT_REQUESTED"})}, ["reboot"]),
         ({"flags": frozenset({"COMPLETING"})}, ["reboot"]),
         ({"state": "MIXED", "flags": frozenset({"COMPLETING", "DRAIN"})}, ["reboot"]),
@@ -114,6 +132,24 @@ def test_a_node_that_is_completing_is_set_down_only_while_no_job_is_there(
     hands: Any = Doing(replace(ENDING, **then))
     assert RebootAction().perform(END, hands).answer is Answer.ACCEPTED
     assert hands.ran == ran
+
+
+@pytest.mark.parametrize(
+    ("wish", "hands", "answer"),
+    [
+        (END, Doing(replace(ENDING, flags=MARKED), Answer.REFUSED), Answer.REFUSED),
+        (END, Doing(replace(ENDING, flags=MARKED), Answer.UNSURE), Answer.UNSURE),
+        (END, Doing(None), Answer.UNSURE),
+        (WISH, Doing(replace(DRAINED, flags=MARKED)), Answer.ACCEPTED),
+    ],
+    ids=["refused", "not known", "cannot be read", "not asked for"],
+)
+def test_no_node_is_set_down_on_less_than_that(
+    wish: ActionRequest, hands: Any, answer: Answer
+) -> None:
+    """A reboot that Slurm did not take keeps no job away, and DOWN would end it."""
+    assert RebootAction().perform(wish, hands).answer is answer
+    assert hands.ran == ["reboot"]
 
 
 def test_what_completes_is_fit_for_a_reboot_only_where_that_was_asked_for() -> None:

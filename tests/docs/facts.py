@@ -27,6 +27,15 @@ FACTS: list[tuple[str, str, tuple[str | float, ...]]] = [
             "sentinel.actions.drain:DrainAction.limits.per_node",
         ),
     ),
+    (
+        "safety.md",
+        "4 times in an hour, and once in 1 day",
+        (
+            "sentinel.actions.reboot:RebootAction.limits.per_hour",
+            "sentinel.actions.guard:HOUR_S",
+            "sentinel.actions.reboot:RebootAction.limits.per_node.window",
+        ),
+    ),
     ("safety.md", "or takes more than 5 s.", ("sentinel.actions.cluster_view:SLOW_ANSWER_S",)),
     ("safety.md", "within the last hour;", ("sentinel.actions.guard:HOUR_S",)),
     ("safety.md", "within the last 10 minutes; without", ("sentinel.actions.guard:OTHERS_WAIT_S",)),

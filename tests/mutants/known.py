@@ -51,6 +51,21 @@ TESTS: dict[str, tuple[str, ...]] = {
         "tests/actions/test_change_window.py",
         "tests/actions/test_executor.py",
     ),
+    "sentinel/actions/clean_up.py": (
+        "tests/actions/test_clean_up.py",
+        "tests/actions/test_kinds.py",
+        "tests/world/test_slurm_hunted_fifth.py",
+    ),
+    "sentinel/actions/exclude.py": (
+        "tests/actions/test_exclude.py",
+        "tests/actions/test_exclude_looks.py",
+        "tests/actions/test_kinds.py",
+    ),
+    "sentinel/actions/reboot.py": (
+        "tests/actions/test_change_window.py",
+        "tests/actions/test_kinds.py",
+        "tests/actions/test_reboot.py",
+    ),
     "sentinel/actions/job_requests.py": ("tests/actions/test_job_requests.py",),
     "sentinel/checks/checkpoint/judge.py": ("tests/checks/checkpoint",),
     "sentinel/checks/drained/proof.py": ("tests/checks/drained",),
@@ -263,6 +278,11 @@ SURVIVORS: dict[tuple[str, str, str], str] = {
         "if alert is None or not policy.flap.changes:",
         "(not policy.flap.changes)",
     ): "for the type only: what has ended was an alert before",
+    (
+        "sentinel/actions/reboot.py",
+        "return before.isdigit() and (node.boot_time or 0) > int(before) + SAME_BOOT_S",
+        "(1)",
+    ): "both are long before any boot",
     (
         "sentinel/actions/resubmit.py",
         'per_hour=3, share=Share(100), per_node=Rate("1 in 30d"), cooldown=Duration(0)',
