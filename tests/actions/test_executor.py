@@ -9,7 +9,7 @@ from sentinel.actions.action_rules import ActionRequester, ActionRules, UnknownA
 from sentinel.actions.executor import ActionExecutor
 from sentinel.actions.undrain import UndrainAction
 from sentinel.core.action_limits import BreakerSettings, GuardSettings, Limits
-from sentinel.core.actions import ActionOutcome, ActionRecord
+from sentinel.core.actions import ActionOutcome, ActionRecord, Answer, Reply
 from sentinel.core.cluster import Node
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import ActionRequest
@@ -68,6 +68,26 @@ def test_what_replaces_no_reason_has_no_window() -> None:
     )
     assert (record.outcome, w.records()) == (ActionOutcome.DONE, [record])
     assert record.evidence.keys() == {"seen"}
+
+
+@pytest.mark.parametrize(
+    ("text", "detail"), [("2 processes ended", "2 processes ended"), ("", "now IDLE+DRAIN, reason")]
+)
+def test_of_what_leaves_no_trace_the_reply_counts(text: str, detail: str) -> None:
+    """A test of a node, or a signal to a job: the node looks afterwards as it did before."""
+
+    class Traceless(UndrainAction):
+        replaces_reason, leaves_no_trace = False, True
+
+        def perform(self, request: ActionRequest, hands: object) -> Reply:
+            return Reply(Answer.ACCEPTED, text)
+
+    w = world()
+    rules = ActionRules(kinds={"undrain": Traceless()}, actions=SETTINGS, guard=w.guard)
+    wish = ActionRequest(action="undrain", target="n1", reason="x")
+    record = ActionExecutor(rules, w.books, w.slurm, w.hosts[0]).execute_request(wish, SERVICE)
+    assert record.outcome is ActionOutcome.DONE
+    assert record.detail.startswith(detail)
 
 
 FAULTS = [

@@ -126,6 +126,12 @@ ROWS: list[tuple[str, tuple[ActionRecord, ...], Mapping[str, Any], str]] = [
         {"returned": (returned("n7", 690), returned("n7", 5))},
         "n7: returned to service",
     ),
+    (
+        "others",
+        (before(700, "n7", action="drain"),),
+        {"returned": (returned("n7", 5),)},
+        "n7: returned to service",
+    ),
     ("per_hour", tuple(before(3599 - i) for i in range(3)), {}, "3 within the last hour"),
     (
         "per_hour",
@@ -197,6 +203,11 @@ BOUNDARIES: list[tuple[str, tuple[ActionRecord, ...], Mapping[str, Any]]] = [
     ("two within the hour", (before(1), before(2), before(3600)), {}),
     ("other actions have caps of their own", (before(1, action="drain"),) * 9, {}),
     ("our own return", (before(700, "n7"),), {"returned": (returned("n7", 1),)}),
+    (
+        "our own returns that were seen late",
+        tuple(before(3700, n) for n in ("n6", "n7", "n8")),
+        {"returned": tuple(returned(n, 3300) for n in ("n6", "n7", "n8"))},
+    ),
     (
         "our own return, and another's before anything that is remembered",
         (before(700, "n7"),),

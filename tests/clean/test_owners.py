@@ -6,12 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from sentinel.clean.root_path import RemovalRefused
 from sentinel.clean.rules import RetentionRules
 from sentinel.clean.trackers import UnclearPointer
 from sentinel.clean.tree import CheckpointRoot
 from sentinel.core.checkpoint_names import get_unfinished_marker_name
 from tests.clean.world import asked, checkpoint, going, names, renewed
 from tests.lab.fuse import Fuse
+from tests.user_files.places import folder_of, shared_folder
 
 ALICE, MALLORY = 61_001, 61_002
 RULES = RetentionRules(r"step(\d+)(?:\.more)?", complete="weights")
@@ -146,8 +148,25 @@ def test_root_cleans_nothing_that_others_may_put_there(root: Path) -> None:
     told, complaint = asked("list", root, RULES)
     assert told is None
     assert complaint.startswith(f"others may put another directory in the place of {root}")
+    before = os.listdir("/proc/self/fd")
+    with pytest.raises(RemovalRefused):
+        CheckpointRoot(str(root))
+    assert os.listdir("/proc/self/fd") == before
     above.chmod(0o3775)
     assert len(asked("list", root, RULES)[0]["going"]) == 2  # the control
+
+
+def test_a_user_cleans_where_others_may_rename(as_root: None) -> None:
+    """It is the user's own folder: no more can be lost than the others may take there already."""
+    with shared_folder() as above:
+        share(above, 0o2775)
+        root = folder_of(ALICE, above / "hers")
+        for number in (100, 200, 300):
+            own(checkpoint(root, number), ALICE)
+        for uid, expected in ((ALICE, ["step100"]), (0, None)):
+            who = ["setpriv", f"--reuid={uid}", "--clear-groups"]
+            told, _ = asked("list", root, RULES, who=who)
+            assert (told and [one["name"] for one in told["going"]]) == expected
 
 
 def test_a_mount_whose_server_has_ended_hides_no_other_step(root: Path) -> None:

@@ -138,8 +138,8 @@ def test_a_root_is_open_as_long_as_its_object_lives(root: Path) -> None:
 
 def test_nothing_stays_open_but_the_root(root: Path) -> None:
     """A root has thousands of directories, and a process may open 1,024 files (RLIMIT_NOFILE)."""
+    before = len(os.listdir("/proc/self/fd")) + 1
     opened = CheckpointRoot(str(root))
-    before = len(os.listdir("/proc/self/fd"))
     opened.remove_step(first(opened), RULES, soon())
     with mounted(root / "step2" / "inner"):
         opened.find_steps(RULES)

@@ -107,6 +107,16 @@ TESTS: dict[str, tuple[str, ...]] = {
         "tests/clean/test_tree.py",
         "tests/world/test_hunted_past_bounds.py",
     ),
+    "sentinel/clean/gone_marks.py": (
+        "tests/clean/test_ages.py",
+        "tests/clean/test_gone_marks.py",
+        "tests/clean/test_tree.py",
+    ),
+    "sentinel/clean/removal_doubts.py": (
+        "tests/clean/test_ages.py",
+        "tests/clean/test_owners.py",
+        "tests/clean/test_removal_doubts.py",
+    ),
     "sentinel/clean/root_path.py": ("tests/clean/test_owners.py", "tests/clean/test_tree.py"),
     "sentinel/clean/steps.py": ("tests/clean/test_steps.py", "tests/clean/test_rules.py"),
     "sentinel/clean/trackers.py": ("tests/clean/test_pointers.py",),
@@ -223,6 +233,11 @@ SURVIVORS: dict[tuple[str, str, str], str] = {
         'for path in (alert.key.subject, str(alert.values.get("path") or "")):',
         "(alert.values.get('path'))",
     ): "only what begins with a slash is a path: the text of None is none either",
+    (
+        "sentinel/alerting/incidents.py",
+        'elif rule.link == "path" and alert.severity is Status.CRITICAL:',
+        "(alert.severity is Status.CRITICAL)",
+    ): "else a rule of nodes gets the path / where there is no subject, and no node has that name",
     (
         "sentinel/alerting/matchers.py",
         "yield from (fits_words(m.name, m.word, label_value(alert, m.name)) for m in found or ())",
