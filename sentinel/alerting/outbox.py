@@ -369,7 +369,7 @@ def _unblocked_rows(
             held.add(about)
         elif not is_due(row, now) and not row.permanent:
             held.add(about)
-            if row.attempts < BLOCKING_ATTEMPTS and row.channel not in paused:
+            if row.attempts < BLOCKING_ATTEMPTS:
                 paused[row.channel] = _pause_of_news(rows, row, now)
 
 
@@ -389,7 +389,7 @@ def _end_times(rows: Iterable[Outgoing]) -> dict[Subject, Instant]:
 def _is_worth_a_retry(row: Outgoing, over: Instant | None) -> bool:
     """Whether to try a refused beginning once more. This is done when its end has been committed,
     because the end waits for it."""
-    refused = row.permanent and is_beginning(row.notification) and row.tried is not None
+    refused = row.permanent and is_beginning(row.notification)
     return bool(refused and over and row.tried and _is_before(row.tried, over))
 
 

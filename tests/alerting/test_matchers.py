@@ -115,6 +115,7 @@ def test_a_literal_word_fits_its_text_and_no_other(text: str) -> None:
         ("node", "", 'node="" means those without one'),
         ("node", '"gpu-*"', "'\\*' is in no node name"),
         ("node", '"gpu-1', "closing quote is missing"),
+        ("node", '"', "closing quote is missing"),
         ("node", 'gpu"1', "write node="),
         ("node", "=~gpu-(", "is no regular expression: missing \\)"),
         ("node", "=~[[:alpha:]]+", "write \\[0-9\\]"),

@@ -71,6 +71,13 @@ def test_a_new_message_does_not_wait_behind_an_old_failure() -> None:
     assert [r.seq for r in due_rows(later, shift_instant(START, 300))] == [1, 2, 5, 6]
 
 
+def test_a_refused_message_makes_no_new_one_wait() -> None:
+    """The channel works: it has said no to one message."""
+    failed, no = row(1, tried=START, wait=300.0, attempts=9), refused(2, "b")
+    rows = [failed, replace(no, tried=shift_instant(START, 29)), row(3, "c")]
+    assert [r.seq for r in due_rows(rows, shift_instant(START, 30))] == [3]
+
+
 def test_a_new_message_waits_as_long_as_the_channel_has_asked() -> None:
     """Retry-After is about the channel, not about one message."""
     asked = after_failure(row(1), ChannelError("slow", retry_after=90), START)
@@ -159,7 +166,9 @@ def test_a_subject_stands_once_in_a_message_and_in_order() -> None:
 
 def test_rows_without_a_group_go_alone() -> None:
     """Rows of an older sentinel."""
-    assert [len(m) for m in bundle_messages([row(1, "a"), row(2, "b")])] == [1, 1]
+    rows = [row(1, "a", interval=300.0), row(2, "b", interval=300.0)]
+    assert [len(m) for m in bundle_messages(rows)] == [1, 1]
+    assert due_rows(rows, shift_instant(START, 1), {("mail", MessageGroup()): START}) == rows
 
 
 INTERVAL: dict[str, object] = {"bundle": MessageGroup("g"), "interval": 300.0}

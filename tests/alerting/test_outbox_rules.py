@@ -4,6 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from sentinel.alerting.outbox import (
+    DOUBT_MARK,
     FALLBACK_AFTER_S,
     GIVE_UP_S,
     REDIRECTED_MARK,
@@ -22,6 +23,7 @@ from sentinel.alerting.outbox import (
     is_ending,
     next_wait,
     redirect_row,
+    share_doubtful,
     undelivered_rows,
 )
 from sentinel.core.clock import Instant, shift_instant
@@ -103,6 +105,24 @@ def test_whose_it_is_to_tell_an_end() -> None:
     assert decide_end_duty(end, [stands_in, told, there], "desk") == EndDuty(False, True)
 
 
+@pytest.mark.parametrize(
+    ("delivered", "said", "attempts", "heard"),
+    [
+        (True, "", 1, True),
+        (True, f"{DOUBT_MARK}1 no answer", 1, False),
+        (False, "", 0, True),  # it will be tried
+        (False, "", 1, False),
+        (False, "no route", 0, False),
+    ],
+)
+def test_whether_another_channel_has_what_one_gave_a_doubtful_answer_to(
+    delivered: bool, said: str, attempts: int, heard: bool
+) -> None:
+    there = replace(row(1, channel="chat"), attempts=attempts)
+    past = [(there, START if delivered else None, said)]
+    assert share_doubtful(row(1), past, "", ["chat", "desk"]) == ([] if heard else ["desk"], True)
+
+
 def test_who_stands_in_for_a_channel_that_does_not_deliver() -> None:
     """After five minutes of trying, or at once for what was refused; never for what waits."""
     assert FALLBACK_AFTER_S == 300
@@ -152,6 +172,7 @@ def test_a_refused_beginning_is_tried_again_when_its_end_has_come() -> None:
     assert [r.seq for r in due_rows([refused(1), end], now)] == [1, 2]
     again = replace(refused(1), tried=shift_instant(START, 60))
     assert due_rows([again, end], now) == []
+    assert due_rows([replace(refused(1), permanent=False), end], now) == []  # it failed for now
     rebooted = ended(2, created=Instant(wall=START.wall + 1, boot="boot-2", mono=0))
     assert [r.seq for r in due_rows([refused(1), rebooted], now)] == [1, 2]
     earlier = ended(2, created=Instant(wall=START.wall - 1, boot="boot-2", mono=10**12))

@@ -20,7 +20,9 @@ from sentinel.alerting.silences import (
     Silence,
     find_causing_maintenance,
     find_silence,
+    match_exactly,
     may_be_muted,
+    parse_moment,
     window_silences,
     window_span,
 )
@@ -242,6 +244,29 @@ def test_a_window_is_open_when_a_minute_within_its_length_is_a_start(
     )
     begin = next(starts, None)
     assert (found and found[0]) == (begin and begin.timestamp())
+
+
+@pytest.mark.parametrize(
+    ("text", "hour_utc"), [("T18:00", 17), ("T18:00Z", 18), ("T18:00+05:00", 13)]
+)
+def test_a_moment_without_an_offset_is_in_the_configured_zone(text: str, hour_utc: int) -> None:
+    at = parse_moment(f"2026-12-24{text}", BERLIN, "from").timestamp()
+    assert datetime.fromtimestamp(at, timezone.utc) == datetime(
+        2026, 12, 24, hour_utc, tzinfo=timezone.utc
+    )
+
+
+def test_a_silence_of_one_alert_is_of_that_alert_alone() -> None:
+    """Whatever stands in its names."""
+    odd = Key("lab*", "fs~1", '=~"/scratch/[ab]*"')
+    match = match_exactly(odd)
+    near = [
+        replace(odd, subject="/scratch/a"),
+        replace(odd, check="fs"),
+        replace(odd, cluster="labs"),
+    ]
+    fits = [matches_alert(match, replace(FS, key=key)) for key in (odd, *near)]
+    assert fits == [True, False, False, False]
 
 
 def silence(starts: int = 0, ends: int = 60, **more: Any) -> Silence:

@@ -16,6 +16,7 @@ from tests.clean.world import names, renewed, treasure
 
 PROGRAM = """
 import json, os, shutil, sys, time
+from sentinel.clean.removal_doubts import is_immutable
 from sentinel.clean.rules import RetentionRules
 from sentinel.clean.tree import CheckpointRoot, RemovalRefused, UnclearPointer
 path, event, word, moves, act = sys.argv[1:]
@@ -135,3 +136,17 @@ def test_what_vanishes_during_a_look_is_no_error(root: Path, word: str, left: bo
     said = raced(root, "open", word, move, act=look)
     assert ("step1" in said) is left
     assert "step5" in said
+
+
+@pytest.mark.root
+def test_a_file_that_is_unlocked_during_a_look_is_not_called_immutable(root: Path) -> None:
+    weights = root / "step1" / "weights"
+    if subprocess.run(["chattr", "+i", weights], capture_output=True, check=False).returncode:
+        pytest.skip("the file system knows no immutable files")
+    look = "is_immutable('step1/weights', root.fd)"
+    try:
+        assert raced(root, "open", "step1/weights", "pass", act=look) == "said: True\n"
+        unlocks = "os.system('chattr -i step1/weights')"
+        assert raced(root, "open", "step1/weights", unlocks, act=look) == "said: False\n"
+    finally:
+        subprocess.run(["chattr", "-i", weights], check=True)

@@ -115,6 +115,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "sentinel/clean/removal_doubts.py": (
         "tests/clean/test_ages.py",
         "tests/clean/test_owners.py",
+        "tests/clean/test_races.py",
         "tests/clean/test_removal_doubts.py",
     ),
     "sentinel/clean/root_path.py": ("tests/clean/test_owners.py", "tests/clean/test_tree.py"),
@@ -289,6 +290,11 @@ SURVIVORS: dict[tuple[str, str, str], str] = {
         "(took >= self._first)",
     ): "two that took the same time are first and second in either order",
     (
+        "sentinel/alerting/silences.py",
+        'parse_moment(window.until or "", zone, "until").timestamp()',
+        "(window.until)",
+    ): "for the type only: a window that begins at a moment ends at one",
+    (
         "sentinel/alerting/state_machine.py",
         "if alert is None or not policy.flap.changes:",
         "(not policy.flap.changes)",
@@ -308,6 +314,16 @@ SURVIVORS: dict[tuple[str, str, str], str] = {
         'per_hour=3, share=Share(100), per_node=Rate("1 in 30d"), cooldown=Duration(0)',
         "(1000)",
     ): "more than all is all",
+    (
+        "sentinel/clean/removal_doubts.py",
+        "if os.access(name, os.W_OK, dir_fd=fd, effective_ids=True, follow_symlinks=False):",
+        "(False)",
+    ): "whom this would open a file for, open(2) asks again by the effective user",
+    (
+        "sentinel/clean/removal_doubts.py",
+        "if os.access(name, os.W_OK, dir_fd=fd, effective_ids=True, follow_symlinks=False):",
+        "(True)",
+    ): "a link is opened by nobody: O_NOFOLLOW",
     (
         "sentinel/clean/tree.py",
         "MAX_DEPTH = 400",
