@@ -97,10 +97,11 @@ def _make_script_argv(verb: str, request: ActionRequest) -> tuple[str, ...]:
 
 
 def _explain_running_job(request: ActionRequest, view: View) -> str:
-    """Why a job that is on the node now forbids the clean-up. The check's knowledge may be older
-    than that job. Empty if no job forbids it, or if the view does not reach the node."""
+    """Why a job that is on the node now forbids the clean-up, which is well formed. The check's
+    knowledge may be older than that job. Empty if no job forbids it, or if the view does not reach
+    the node."""
     ask = getattr(view, "jobs_on", None)
-    if ask is None or not _is_well_formed(request):
+    if ask is None:
         return ""
     wanted = set(request.params["jobs"].split(","))
     for job in ask(request.target):

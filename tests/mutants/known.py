@@ -215,6 +215,11 @@ SURVIVORS: dict[tuple[str, str, str], str] = {
         "(risk >= late_after)",
     ): "what is equal has the same text",
     (
+        "sentinel/checks/drained/verdict.py",
+        'if probe is None or not isinstance(probe.processes, tuple) or not hasattr(probe.steps, "blind"):',
+        "(not isinstance(probe.processes, tuple) or not hasattr(probe.steps, 'blind'))",
+    ): "for the type only: what is known to hang was told by a probe",
+    (
         "sentinel/checks/job/succession.py",
         "starts = [(run.started_at_s or 0, None)]",
         "(1)",

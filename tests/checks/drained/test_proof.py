@@ -162,6 +162,8 @@ def test_state_d_of_this_moment_is_looked_at_again(pid: int) -> None:
     assert (bad.name, bad.good) == ("blocked", None)
     assert "the next look tells: cat (pid " in bad.text
     assert one(spoilt(blocked=(blocked(pid), blocked(7)))).good is False
+    older = (*CLEAN.processes, process(10, started=NOW - 4))  # type: ignore[misc]
+    assert one(spoilt(blocked=(blocked(10),), processes=older)).good is False
 
 
 PARTS = {
