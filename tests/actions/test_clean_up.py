@@ -66,6 +66,7 @@ def test_done_only_when_the_node_says_that_nothing_is_left() -> None:
     left = CleanUpAction().look(WISH, Hands(said("may 7 1000 python\nkept 9 login bash\n")))
     assert [look.done for look in (alone, clean, kept, left)] == [False, True, True, False]
     assert len({look.mark for look in (alone, clean, kept, left)}) == 1
+    assert clean.text == f"{alone.text}; nothing is left there"
     assert left.text == f"{alone.text}; may 7 1000 python"
     many = CleanUpAction().look(WISH, Hands(said("may 7 1000 python\n" * 99)))
     assert len(many.text) == len(f"{alone.text}; ") + 1000
