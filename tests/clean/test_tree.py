@@ -112,6 +112,11 @@ def test_roots_that_are_none(path: str) -> None:
         CheckpointRoot(path)
 
 
+def test_a_relative_root_is_none_even_where_it_could_be_found_from_the_top(root: Path) -> None:
+    with pytest.raises(RemovalRefused, match="has to be an absolute path"):
+        CheckpointRoot(str(root).removeprefix("/"))
+
+
 def test_a_root_of_two_steps_is_one() -> None:
     """As /scratch/run is."""
     with TemporaryDirectory(dir="/tmp") as folder:

@@ -331,6 +331,16 @@ SURVIVORS: dict[tuple[str, str, str], str] = {
     ): "a link is opened by nobody: O_NOFOLLOW",
     (
         "sentinel/clean/tree.py",
+        "NOBODY_KNOWN = -1",
+        "(10)",
+    ): "no uid is below 0",
+    (
+        "sentinel/clean/tree.py",
+        "NOBODY_KNOWN = -1",
+        "(2)",
+    ): "no uid is below 0",
+    (
+        "sentinel/clean/tree.py",
         "MAX_DEPTH = 400",
         "(401)",
     ): "one level more costs one descriptor more, and 1,024 may be open",
