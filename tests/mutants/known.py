@@ -285,6 +285,16 @@ SURVIVORS: dict[tuple[str, str, str], str] = {
         "(65537)",
     ): "no holder's name is that long",
     (
+        "sentinel/store/lease.py",
+        "while (file := self._try_open_lock()) is None and time.monotonic() < deadline:",
+        "(time.monotonic() <= deadline)",
+    ): "the clock counts nanoseconds, and shows the very moment hardly ever",
+    (
+        "sentinel/training.py",
+        'text = Reason.TEXT[number] if 0 < number < len(Reason.TEXT) else "another rank stops"',
+        "(0 <= number < len(Reason.TEXT))",
+    ): "words are only asked for where there is a reason, and 0 is none",
+    (
         "sentinel/training.py",
         "if self._save and self._looks_at_files:",
         "(self._looks_at_files)",

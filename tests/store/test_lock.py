@@ -3,6 +3,7 @@
 import errno
 import fcntl
 import os
+import socket
 import time
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from sentinel.store.lease import (
     UNKNOWN_LEASE,
     DirectoryLock,
     Lease,
+    get_host_name,
     read_boot_clock,
 )
 from tests.store.nouns import HOSTILE, at
@@ -201,6 +203,10 @@ def test_a_lock_that_was_removed_leaves_no_file_open(tmp_path: Path) -> None:
         assert lock.take_file_lock(LEASE)
     assert len(os.listdir("/proc/self/fd")) == before
     lock.drop_file_lock()
+
+
+def test_leaders_of_two_hosts_are_told_apart() -> None:
+    assert get_host_name() == socket.gethostname() != ""
 
 
 def test_who_only_looks_for_a_moment_keeps_nobody_from_leading(

@@ -59,6 +59,9 @@ def test_a_session_lasts_a_shift() -> None:
     assert gate(token="").find_session(holding(cookie), NOW) is None
     brief = gate(lasts=60.0)
     assert brief.find_session(holding(brief.make_session_cookie("x", NOW)), NOW + 60) is None
+    for length in range(1, 9):  # base64 has other ends for each
+        short = here.find_session(holding(here.make_session_cookie("a" * length, NOW)), NOW)
+        assert short is not None
     long_name = here.find_session(holding(here.make_session_cookie("a" * 100, NOW)), NOW)
     assert long_name is not None
     assert long_name.name == "a" * MAX_NAME_CHARS
@@ -189,6 +192,7 @@ def test_a_proxys_name_counts_with_the_token_that_it_adds() -> None:
     assert here.identify_visitor(holding(cookie, **ann), NOW).name == "ann"
     assert gate().identify_visitor(ann, NOW) == gate().identify_visitor({}, NOW)
     assert gate().identify_visitor({}, NOW).eyes == Viewer()
+    assert gate().get_proxy_user({"": "root"}) == ""
 
 
 def test_the_name_that_is_written_down() -> None:

@@ -57,6 +57,16 @@ def test_what_one_look_says(jobs: list[Job], status: Status, words: str) -> None
     assert finding.subject == "train"
 
 
+@pytest.mark.parametrize(
+    ("beside", "status"),
+    [([], UNKNOWN), ([job("12")], OK), ([pending("12")], OK), ([job("12", "COMPLETING")], OK)],
+)
+def test_a_state_that_nobody_knows_matters_where_nothing_else_will_run(
+    beside: list[Job], status: Status
+) -> None:
+    assert glance(check(), job("11", "TELEPORTING"), *beside).findings[0].status is status
+
+
 def test_a_short_suspension_wakes_nobody() -> None:
     """Gang scheduling suspends jobs in turns. What else is wrong with it is told at once."""
     paused = job(state="SUSPENDED")
