@@ -15,9 +15,11 @@ from sentinel.checks.users import refuse_cut, training_subject
 from sentinel.checks.wishes import limit_letters
 from sentinel.core.clock import SECOND
 from sentinel.core.cluster import Job
+from sentinel.core.errors import CannotTell
 from sentinel.core.model import Coverage, Finding, Report, Status
 from sentinel.core.ports import Context
 from sentinel.core.stored_memory import decode_memory
+from sentinel.core.text import shortened, visible
 
 MAX_ENDED_REMEMBERED = 1000  # how many ended trainings are remembered, the newest ones
 TIME_SHARE = 0.8  # share of the run's time limit for all trainings
@@ -89,7 +91,14 @@ def look_at_each(
             late.append(subject)
             continue
         own = replace(ctx, limit=max(MIN_LOOK_S, left / share), memory=memory)
-        reports[subject] = one = look(own, subject, theirs.get(subject, ()))
+        try:
+            one = look(own, subject, theirs.get(subject, ()))
+        except CannotTell:
+            raise
+        except Exception as error:
+            why, unseen_s = explain_bug(subject, error), 0.0
+            one = _unseen_report(subject, owners.get(subject, ""), unseen_s, memory, of, why)
+        reports[subject] = one
         again = min(again, time.monotonic() + one.again if one.again is not None else inf)
     after = {"trainings": _kept_memories(before, reports, runs), "running": runs, "late": late}
     after["looked"] = looked
@@ -98,6 +107,15 @@ def look_at_each(
         memory=None if ctx.one_shot else after,
         again=max(1.0, again - time.monotonic()) if again < inf else None,
     )
+
+
+def explain_bug(subject: str, error: Exception) -> str:
+    """What is told if sentinel itself fails at one training: what its user wrote costs nobody else a
+    look. The trace is logged."""
+    import logging  # takes half as long as the start of the interpreter
+
+    logging.getLogger("sentinel").error("%s failed inside", visible(subject), exc_info=error)
+    return shortened(f"not looked at: internal error: {visible(repr(error))}", 300)
 
 
 def _share_time(subjects: Iterable[str], owners: Mapping[str, str]) -> Iterator[tuple[str, int]]:
@@ -138,12 +156,17 @@ def _kept_memories(
 
 
 def _unseen_report(
-    subject: str, owner: str, unseen_s: float, memory: Mapping[str, Any], of: str
+    subject: str,
+    owner: str,
+    unseen_s: float,
+    memory: Mapping[str, Any],
+    of: str,
+    why: str = UNSEEN_FOR_TIME,
 ) -> Report:
     unseen = Finding(
         subject=subject,
         status=Status.UNKNOWN,
-        summary=UNSEEN_FOR_TIME,
+        summary=why,
         values={"unseen_seconds": unseen_s},
         labels={"user": owner} if owner else {},
     )

@@ -39,6 +39,9 @@ GREETING = b"\n"
 MEMORY_BYTES = 2**30
 """All the memory that the child may have. A user's own file system can list names without end."""
 
+LAST_MOMENT_S = 253_402_214_400.0
+"""9999-12-31 UTC. A user may give a file any time of 64 bits (utimensat(2)), and a calendar ends."""
+
 Answer = tuple[dict[str, Any], bytes]
 
 
@@ -135,7 +138,7 @@ def _entries_answer(asked: dict[str, Any], may: FileRights) -> Answer:
             with suppress(FileNotFoundError):
                 seen = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
                 if not stat.S_ISLNK(seen.st_mode):
-                    found[name] = seen.st_mtime
+                    found[name] = _clamp_moment(seen.st_mtime)
             if len(found) > asked["most"]:
                 break
         return {"entries": found}, b""
@@ -156,6 +159,8 @@ def _total_answer(asked: dict[str, Any], may: FileRights) -> Answer:
             size, changed = size + one.st_size, max(changed or one.st_mtime, one.st_mtime)
             if len(listed) < asked["most"]:
                 listed.append((name, one.st_size, one.st_mtime))
+    listed = [(name, length, _clamp_moment(at)) for name, length, at in listed]
+    changed = None if changed is None else _clamp_moment(changed)
     return {"size": size, "changed": changed, "files": listed}, b""
 
 
@@ -165,7 +170,7 @@ def _link_answer(asked: dict[str, Any], may: FileRights) -> Answer:
     seen = os.stat(asked["path"], follow_symlinks=False)
     refuse_foreign(seen, may.owner)
     target = os.readlink(asked["path"]) if stat.S_ISLNK(seen.st_mode) else ""
-    return {"target": target, "changed": seen.st_mtime}, b""
+    return {"target": target, "changed": _clamp_moment(seen.st_mtime)}, b""
 
 
 def _files_below(path: str) -> Iterator[tuple[str, os.stat_result]]:
@@ -220,10 +225,14 @@ def _describe_stat(seen: os.stat_result) -> dict[str, Any]:
         "regular": stat.S_ISREG(seen.st_mode),
         "size": seen.st_size,
         "inode": _inode_text(seen),
-        "mtime": seen.st_mtime,
+        "mtime": _clamp_moment(seen.st_mtime),
         "owner": user_name(seen.st_uid),
         "uid": str(seen.st_uid),
     }
+
+
+def _clamp_moment(seconds: float) -> float:
+    return min(max(seconds, 0.0), LAST_MOMENT_S)
 
 
 def _inode_text(seen: os.stat_result) -> str:

@@ -17,6 +17,7 @@ from sentinel.checks.trainings import (
 )
 from sentinel.core.clock import shift_instant
 from sentinel.core.cluster import Job
+from sentinel.core.errors import CannotTell
 from sentinel.core.model import Coverage, Finding, Report, Status
 from sentinel.core.ports import Context
 from sentinel.testing import START, FixedSlurm, context
@@ -209,6 +210,36 @@ def test_one_report_has_the_parts_of_all(monkeypatch: pytest.MonkeyPatch) -> Non
         "late": [],
     }
     assert report.again is None
+
+
+def test_what_breaks_the_kind_itself_costs_one_training_its_look(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Whatever one user wrote: the others are looked at, and what is known of this one is kept."""
+    jobs = [job(id=user, job_id=user, name="train", user=user) for user in ("ann", "mal", "zoe")]
+
+    def look(ctx: Context, subject: str, jobs: Sequence[Job]) -> Report:
+        if subject == "mal/train":
+            raise OverflowError("timestamp out of range\x1b[2J")
+        return plain(subject)
+
+    memory = {"trainings": {"mal/train": {"kept": 1}}}
+    ctx = context(FixedSlurm(jobs=tuple(jobs)), memory=memory)
+    report = look_at_each(ctx, jobs_by_subject(["*"], jobs), look, NOTHING, "logs")
+    found = {f.subject: f for f in report.findings}
+    assert [f.status for f in found.values()] == [Status.OK, Status.UNKNOWN, Status.OK]
+    assert "internal error: OverflowError" in found["mal/train"].summary
+    assert found["mal/train"].summary.isprintable()
+    assert found["mal/train"].labels == {"user": "mal"}
+    assert report.coverage.unseen == ("mal/train",)
+    assert (report.memory or {})["trainings"]["mal/train"] == {"kept": 1}
+    assert "OverflowError" in caplog.text
+
+    def ask(ctx: Context, subject: str, jobs: Sequence[Job]) -> Report:
+        raise CannotTell("slurmctld does not answer")
+
+    with pytest.raises(CannotTell):
+        look_at_each(ctx, jobs_by_subject(["*"], jobs), ask, NOTHING, "logs")
 
 
 def test_what_is_remembered_is_given_to_each(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,10 +4,14 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
-from sentinel.user_files.program import GREETING, LENGTHS
+import pytest
+
+from sentinel.user_files.program import GREETING, LAST_MOMENT_S, LENGTHS, answer_request
 
 START = "from sentinel.user_files.program import main; main(2**28)"
 
@@ -34,3 +38,24 @@ def test_what_needs_too_much_memory_is_an_answer(tmp_path: Path) -> None:
     (refused, nothing), (_, words) = answers
     assert (refused["error"], nothing) == ("it takes more memory than is allowed", b"")
     assert words == b"words"
+
+
+@pytest.mark.parametrize("moment", [2**62, -(2**62), 253_402_300_801, 1_000_000])
+def test_a_time_that_no_calendar_holds_is_the_last_or_the_first_one(moment: int) -> None:
+    """utimensat(2) takes 64 bits, and tmpfs keeps them (fs/attr.c, `timestamp_truncate`)."""
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        path = os.path.join(folder, "step1")
+        subprocess.run(["touch", "-d", f"@{moment}", path], check=True)
+        os.symlink("step1", link := os.path.join(folder, "link"))
+        subprocess.run(["touch", "-h", "-d", f"@{moment}", link], check=True)
+        common = {"user": "", "literal": True, "owned": False, "most": 9}
+        told = {
+            do: answer_request({"do": do, "path": at, **common})[0]
+            for do, at in (
+                ("status", path), ("total", path), ("entries", folder), ("link", link),
+            )
+        }  # fmt: skip
+    found = [told["status"]["mtime"], told["total"]["changed"], told["total"]["files"][0][2],
+             told["entries"]["entries"]["step1"], told["link"]["changed"]]  # fmt: skip
+    assert found == [min(max(moment, 0), LAST_MOMENT_S)] * 5
+    assert time.gmtime(LAST_MOMENT_S).tm_year == 9999

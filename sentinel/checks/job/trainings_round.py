@@ -25,6 +25,7 @@ from sentinel.checks.job.recall import RecalledMemories, is_any_in_queue, recall
 from sentinel.checks.job.settings import JobSettings
 from sentinel.checks.job.shared_nodes import add_ended_runs, list_shared_findings
 from sentinel.checks.job.succession import learn_delays
+from sentinel.checks.trainings import explain_bug
 from sentinel.checks.turns import take_turns
 from sentinel.checks.wishes import list_refusals
 from sentinel.core.clock import get_elapsed_s
@@ -227,10 +228,9 @@ class TrainingsRound:
             )
         try:
             seen = around.judge_view(view, files)
-        except CannotTell as error:
-            seen = TrainingResult(
-                make_unknown_finding(self._settings, view, str(error)), (), memory
-            )
+        except Exception as error:
+            why = str(error) if isinstance(error, CannotTell) else explain_bug(subject, error)
+            seen = TrainingResult(make_unknown_finding(self._settings, view, why), (), memory)
         return TrainingResult(seen.finding, seen.wishes, seen.memory.without_stuck())
 
     def _must_be_kept(self, seen: TrainingResult, window: float) -> bool:

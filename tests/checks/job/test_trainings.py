@@ -9,7 +9,7 @@ import pytest
 
 from sentinel.checks.job import JobCheck
 from sentinel.checks.job.trainings_round import MAX_TRAININGS
-from sentinel.core.cluster import Job, JobEnd
+from sentinel.core.cluster import Job, JobEnd, Submission
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import Coverage, Finding, Report, Status
 from sentinel.core.values import Duration
@@ -300,6 +300,27 @@ def test_many_deaths_of_one_user_cost_another_user_no_question() -> None:
     assert "99" in SlowSubmissions.asked
     assert len(SlowSubmissions.asked) < 20
     assert {finding.status for finding in found.values()} == {CRITICAL}
+
+
+class BrokenSubmission(FixedSlurm):
+    """What slurmctld tells of one user's job breaks who reads it."""
+
+    def submission(self, job_id: str) -> Submission | None:
+        if job_id == "10":
+            raise OverflowError("too large")
+        return super().submission(job_id)
+
+
+def test_what_breaks_the_kind_itself_costs_one_training_its_look() -> None:
+    watch, here = Watch(), [flagship("10", "a"), flagship("11", "b", "bob")]
+    watch.look(*here)
+    slurm = BrokenSubmission(jobs=(), ends={n: ended(n) for n in ("10", "11")})
+    found = watch.look(slurm=slurm)
+    assert {s: f.status for s, f in found.items()} == {
+        "alice/flagship-a": UNKNOWN,
+        "bob/flagship-b": CRITICAL,
+    }
+    assert "internal error: OverflowError" in found["alice/flagship-a"].summary
 
 
 def test_forgetting_takes_a_time_that_can_be_set() -> None:
