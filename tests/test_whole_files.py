@@ -45,6 +45,21 @@ def test_another_s_link_is_not_followed(victim: Path) -> None:
         assert victim.read_text() == VICTIM
 
 
+@pytest.mark.root
+def test_another_s_pipe_is_told_nothing() -> None:
+    """It waits under the name that root writes to in a folder of all; some kernels refuse it
+    (fs.protected_fifos of proc_sys_fs(5))."""
+    with shared_folder() as folder:
+        folder.chmod(0o1777)
+        os.mkfifo(folder / "pipe", 0o666)
+        os.chown(folder / "pipe", MALLORY, MALLORY)
+        reader = os.open(folder / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+        with pytest.raises(ForeignLink, match="somebody else's pipe"):
+            write_output_file(str(folder / "pipe"), b"x")
+        assert os.read(reader, 10) == b""
+        os.close(reader)
+
+
 def test_one_s_own_link_and_a_pipe_are_written_to(tmp_path: Path, victim: Path) -> None:
     """As /dev/stdout is; a file keeps none of its former mode, and nothing is left beside it."""
     (tmp_path / "own").symlink_to(victim)

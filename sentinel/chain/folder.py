@@ -108,7 +108,7 @@ class ChainFolder:
         """Remove all that `install_files` and the links wrote. Does nothing if nothing is there."""
         logs = (f"link-{letter}.log" for letter in STRAND_LETTERS)
         files = ("chain.json", "link.sh", "links.jsonl", "submitted.jsonl", "proofs.json")
-        for name in (*files, "slot.lock", *logs):
+        for name in (*files, "install.lock", "slot.lock", *logs):
             with suppress(FileNotFoundError):
                 os.unlink(self._file_path(name))
         with suppress(OSError):
@@ -197,7 +197,7 @@ class ChainFolder:
     def lock_install(self) -> AbstractContextManager[bool]:
         """Yield whether no other process installs or mends here. The lock saves work; it is no
         guarantee."""
-        return self._hold_lock(self.folder, os.O_RDONLY | os.O_DIRECTORY)
+        return self._hold_lock(self._file_path("install.lock"), os.O_RDWR | os.O_CREAT)
 
     def lock_slot(self) -> AbstractContextManager[bool]:
         """Yield whether no other link runs a slot. Without working locks, the state refuses a

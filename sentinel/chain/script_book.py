@@ -72,15 +72,20 @@ def lock_book(base: str, trust: CronTrust) -> Iterator[bool]:
     runs it, or could have made the folder of the book."""
     folder = os.path.join(base, ".sentinel")
     try:
-        os.makedirs(folder, mode=0o755, exist_ok=True)
+        os.makedirs(folder, mode=0o711, exist_ok=True)
         fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError as error:
         raise BadCronBook(
             f"{visible(folder)}: {error.strerror}; whoever runs the scripts keeps a book there"
         ) from error
     try:
-        _require_own(folder, os.fstat(fd).st_uid)
+        seen = os.fstat(fd)
+        _require_own(folder, seen.st_uid)
         _require_folder(base, trust)
+        if (
+            seen.st_mode & 0o044
+        ):  # whoever may open it may hold its lock for ever, and nothing would run
+            os.fchmod(fd, stat.S_IMODE(seen.st_mode) & ~0o044)
         yield _try_lock(fd)
     finally:
         os.close(fd)

@@ -137,7 +137,7 @@ def retry_after_s(header: str, now: datetime) -> float | None:
         return min(float(header), MAX_RETRY_AFTER_S)
     try:
         seconds = (parsedate_to_datetime(header) - now).total_seconds()
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
     return min(max(0.0, seconds), MAX_RETRY_AFTER_S)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import pwd
+import re
 import stat
 from contextlib import suppress
 
@@ -39,6 +40,18 @@ def read_mount_id(fd: int) -> str:
     directories in the same mount (proc_pid_fdinfo(5))."""
     with open(f"/proc/self/fdinfo/{fd}", encoding="ascii") as lines:
         return next(line for line in lines if line.startswith("mnt_id:"))
+
+
+def list_mounts_below(path: str) -> set[str]:
+    """The mount points below a directory, as paths from it. They are not looked at, because the server of
+    a user's own mount may never answer. `path` has no link in it."""
+    with open("/proc/self/mountinfo", "rb") as table:
+        points = [line.split(b" ")[4] for line in table.read().split(b"\n") if line]
+    names = (
+        os.fsdecode(re.sub(rb"\\([0-7]{3})", lambda m: bytes([int(m[1], 8) & 255]), point))
+        for point in points
+    )
+    return {name[len(path) + 1 :] for name in names if name.startswith(f"{path}/")}
 
 
 def is_writable(fd: int) -> bool:

@@ -26,6 +26,7 @@ from sentinel.clean.removal_doubts import (
     is_renamable_only,
     is_writable,
     list_home_folders,
+    list_mounts_below,
     read_mount_id,
 )
 from sentinel.clean.root_path import FOLDER_FLAGS, RemovalRefused, open_root
@@ -70,6 +71,7 @@ class CheckpointRoot:
         self._barred = explain_barred(self.fd)
         self._meant, self._is_removing = NamedThings(), False
         self._beside: frozenset[str] = frozenset()
+        self._mounts: set[str] = set()
         # In a sticky directory only root, the owner of the directory and the owner of an entry may
         # remove it (unlink(2), EPERM).
         self._mine = not found.st_mode & stat.S_ISVTX or os.geteuid() in {found.st_uid, 0}
@@ -84,6 +86,8 @@ class CheckpointRoot:
         self._meant = self.find_pointed(rules)
         with os.scandir(self.fd) as rows:
             names = [r.name for r in rows if not r.is_symlink() and not r.name.startswith(OURS)]
+        self._mounts = list_mounts_below(self.path)
+        names = [name for name in names if name not in self._mounts]
         self._beside = frozenset(names)
         fitting = [name for name in names if rules.fits_name(name)]
         others = [n for n in names if not rules.fits_name(n) and not n.startswith(".nfs")]
@@ -107,9 +111,8 @@ class CheckpointRoot:
         """Entries that an earlier removal has renamed and not finished, or somebody else: those are
         held. The name alone proves nothing: a directory has to be marked, and no file in it may be
         younger than the rules allow."""
-        found = [
-            self.look_at_entry(n, rules) for n in os.listdir(self.fd) if gone_marks.is_gone_name(n)
-        ]
+        left = [name for name in os.listdir(self.fd) if gone_marks.is_gone_name(name)]
+        found = [self.look_at_entry(name, rules) for name in left if name not in self._mounts]
         return [
             CheckpointStep([e], None)
             for e in found
@@ -138,6 +141,9 @@ class CheckpointRoot:
             identity=identity_of(found),
             owner=found.st_uid,
         )
+        if any(point.startswith(f"{name}/") for point in self._mounts):
+            entry.held = "another file system is mounted in it"
+            return entry
         try:
             self._weigh_entry(entry, found, rules)
         except FileNotFoundError:
@@ -155,6 +161,7 @@ class CheckpointRoot:
         the rest is already renamed.
         """
         self._meant, self._is_removing = self.find_pointed(rules), True
+        self._mounts = list_mounts_below(self.path)
         for part in step.parts:
             again = self.look_at_entry(part.name, rules)
             if not again or (again.identity, again.at) != (part.identity, part.at):

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 
 class ForeignLink(OSError):
-    """There is a link of another user at the path that is to be written."""
+    """There is a link or a pipe of another user at the path that is to be written."""
 
 
 def replace_whole_file(
@@ -48,11 +48,12 @@ def write_output_file(path: str, data: bytes) -> None:
     """Write where a person told a command to write.
 
     A device, a pipe, or a link of root's or the person's own is written to, such as /dev/stdout; a
-    file is replaced. Raises OSError, and ForeignLink for a link of another user."""
+    file is replaced. Raises OSError, and ForeignLink for a link or a pipe of another user."""
     with suppress(FileNotFoundError):
         there = os.lstat(path)
-        if stat.S_ISLNK(there.st_mode) and there.st_uid not in (0, os.geteuid()):
-            raise ForeignLink(0, "is somebody else's link", path)
+        kind = {stat.S_IFLNK: "link", stat.S_IFIFO: "pipe"}.get(stat.S_IFMT(there.st_mode))
+        if kind and there.st_uid not in (0, os.geteuid()):
+            raise ForeignLink(0, f"is somebody else's {kind}", path)
         if not stat.S_ISREG(there.st_mode):
             with open(path, "wb") as file:
                 file.write(data)

@@ -5,6 +5,7 @@ Nothing of this is stored, judged or notified: that is the other sentinel's work
 from __future__ import annotations
 
 import asyncio
+import logging
 from base64 import b64encode
 from collections.abc import Mapping
 from typing import Any
@@ -36,6 +37,9 @@ STALE_AFTER_S = 60.0
 again."""
 
 
+_LOG = logging.getLogger("sentinel")
+
+
 class OtherClusters:
     """Asks other clusters. `settings`: by the cluster's name. Only one event loop may use it."""
 
@@ -62,8 +66,10 @@ class OtherClusters:
     async def _poll_cluster(self, name: str) -> None:
         try:
             said = await _fetch_summary(self._settings[name])
-        except ChannelError as error:
-            trouble = shortened(str(error), 200)
+        except Exception as error:
+            if not isinstance(error, ChannelError):  # one peer's answer costs no other its row
+                _LOG.exception("cluster %s: its answer broke the poll", visible(name))
+            trouble = shortened(visible(str(error)), 200)
             self._rows[name] = replace(self._rows[name], status=Status.UNKNOWN, trouble=trouble)
             return
         seen = get_worst_status(

@@ -1,5 +1,6 @@
 """The folder of a chain."""
 
+import fcntl
 import os
 from pathlib import Path
 
@@ -33,6 +34,20 @@ def test_a_folder_that_may_not_be_read_is_no_removal(place: ChainFolder) -> None
         os.setuid(NOBODY)
         os._exit(place.was_removed(mount))
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_whoever_may_open_the_folder_holds_no_lock_of_a_chain(place: ChainFolder) -> None:
+    """flock(2) needs no right to write: held for ever on the folder, it kept a chain from being mended."""
+    Path(place.folder).chmod(0o755)
+    folder = os.open(place.folder, os.O_RDONLY | os.O_DIRECTORY)
+    fcntl.flock(folder, fcntl.LOCK_EX)
+    with place.lock_install() as alone, place.lock_install() as second:
+        assert (alone, second) == (True, False)
+    os.close(folder)
+    locks = [path for path in Path(place.folder).iterdir() if path.suffix == ".lock"]
+    assert [path.stat().st_mode & 0o077 for path in locks] == [0]
+    place.remove_files()
+    assert not Path(place.folder).exists()
 
 
 @pytest.mark.root

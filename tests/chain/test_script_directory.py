@@ -1,6 +1,7 @@
 """Passes over a cron directory; programs that keep a queue in a file stand in for Slurm's."""
 
 import errno
+import fcntl
 import grp
 import os
 import pwd
@@ -414,6 +415,21 @@ def test_a_link_that_a_stranger_made_of_a_directory_is_refused(site: Site) -> No
     assert site.run(T0).lines == (
         "cron.every-5min: refused: the directory: belongs to uid 12345, whom `trust` does not name",
     )
+
+
+def test_whoever_may_open_the_book_s_folder_could_hold_its_lock(site: Site) -> None:
+    """flock(2) needs no right to write, and a folder whose lock was held for ever ran nothing. Its own
+    second pass waits as before."""
+    site.script("one")
+    folder = site.base / ".sentinel"
+    folder.mkdir(mode=0o755)  # as the release before made it
+    assert site.run(T0).lines == ()
+    assert folder.stat().st_mode & 0o777 == 0o711
+    assert script_book.read_book(str(site.base)).at == T0
+    held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    fcntl.flock(held, fcntl.LOCK_EX)
+    assert site.run(T0 + 3600).lines == (f"{site.base}: another pass is at work",)
+    os.close(held)
 
 
 @pytest.mark.root

@@ -177,3 +177,17 @@ def test_a_mount_whose_server_has_ended_hides_no_other_step(root: Path) -> None:
             (root / "step50").stat()
         told, complaint = asked("list", root, RULES)
     assert (complaint, [one["name"] for one in told["going"]]) == ("", ["step100", "step200"])
+
+
+@pytest.mark.parametrize("where", ["step50", ".sentinel-gone-0123456789abcdef", "step100/in ner"])
+def test_a_mount_whose_server_never_answers_is_not_looked_at(root: Path, where: str) -> None:
+    """Whoever may write the folder can serve one: it kept the look waiting, and nothing was removed."""
+    with Fuse(root / where, MALLORY) as mount:
+        mount.hold("getattr", "lookup", "opendir", "statfs")
+        told, complaint = asked("list", root, RULES)
+        assert mount.withheld() == 0
+    going = [one["name"] for one in told["going"]]
+    assert (complaint, going) == ("", ["step200"] if "/" in where else ["step100", "step200"])
+    assert told["held"] == (
+        ["'step100': another file system is mounted in it"] if "/" in where else []
+    )

@@ -39,7 +39,7 @@ def test_each_is_a_row_and_silence_is_not_ok() -> None:
         stage([alert(1, "gpu00001"), alert(2, "gpu00002")]) as east,
         stage(gate=closed) as west,
         Web(answers(200, "<html>nginx</html>")) as odd,
-        Web(answers(503, "busy")) as ill,
+        Web(answers(503, "busy", **{"Retry-After": "1 Jan 99999999999999999999 00:00 +0"})) as ill,
     ):
         named = {
             "dead": OtherClusterSettings(url="http://127.0.0.1:9"),
