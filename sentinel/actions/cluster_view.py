@@ -10,8 +10,9 @@ from msgspec import Struct
 from sentinel.core.clock import Instant
 from sentinel.core.cluster import Controller, Node
 from sentinel.core.errors import CannotTell
-from sentinel.core.ports import Hands
+from sentinel.core.ports import Hands, View
 from sentinel.core.values import duration_text
+from sentinel.slurm.job_states import explain_paused_job
 
 SLOW_ANSWER_S = 5.0
 """If slurmctld takes longer than this many seconds to answer, it is unwell. It is half of
@@ -41,6 +42,13 @@ def make_cluster_view(hands: Hands, after: Instant | None = None) -> ClusterView
     return ClusterView(
         {n.name: n for n in nodes}, _group_by_partition(nodes), _explain_unwell_slurm(answer)
     )
+
+
+def find_paused_job(view: View, name: str) -> str:
+    """Which job is suspended on this node, which is IDLE where it has no other. Empty if none is, or if the
+    view does not reach Slurm's queue. Raises CannotTell."""
+    ask = getattr(view, "jobs_on", None)
+    return explain_paused_job(ask(name)) if ask else ""
 
 
 def _explain_unwell_slurm(answer: Controller) -> str:

@@ -10,12 +10,11 @@ from sentinel.core.actions import Answer
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.cluster import Node
 from sentinel.core.errors import CannotTell
-from sentinel.core.lazy_pattern import lazy_pattern
 from sentinel.core.ports import Hands
+from sentinel.slurm.node_notes import RETURNED_MARK
 
 MARK_WINDOW_S = 3600
 """For how many seconds a mark counts. Caps look back as long."""
-_MARK_PATTERN = lazy_pattern(r"sentinel:returned:(\d{1,12}):[0-9a-f]{12}")
 
 
 class NotMarkedError(Exception):
@@ -34,7 +33,7 @@ def make_mark(record_id: str, now: Instant) -> str:
 def find_marked_nodes(nodes: Iterable[Node], now: Instant) -> frozenset[str]:
     """Nodes that were marked within the window. A mark from the future counts too."""
     today = now.wall // SECOND
-    times = ((n.name, _MARK_PATTERN.fullmatch(n.comment)) for n in nodes if n.comment)
+    times = ((n.name, RETURNED_MARK.fullmatch(n.comment)) for n in nodes if n.comment)
     return frozenset(
         name for name, found in times if found and today - int(found[1]) < MARK_WINDOW_S
     )
@@ -48,7 +47,7 @@ def write_mark(hands: Hands, name: str, mark: str) -> None:
         raise NotMarkedError(f"its Comment could not be read: {error}") from None
     if node is None:
         raise NotMarkedError("Slurm knows no such node")
-    if node.comment and not _MARK_PATTERN.fullmatch(node.comment):
+    if node.comment and not RETURNED_MARK.fullmatch(node.comment):
         raise CommentInUseError("its Comment is in use")
     reply = hands.change(_make_comment_command(name, mark))
     if reply.answer is not Answer.ACCEPTED:

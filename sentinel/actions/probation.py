@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
+from sentinel.actions.cluster_view import find_paused_job
 from sentinel.core.action_limits import Limits
 from sentinel.core.actions import Look
 from sentinel.core.cluster import Job, Node, Reservation
@@ -92,6 +93,8 @@ def _explain_probation_refusal(
         return f"it is {why}"
     if node.state != "IDLE":
         return f"jobs run there ({node.state})"
+    if paused := find_paused_job(hands, node.name):
+        return paused
     if other := next((r for r in reservations if node.name in r.nodes), None):
         return visible(f"it is reserved already: {other.name}")
     lacking = next((j for j in hands.waiting() if _may_need_node(j, node, request)), None)

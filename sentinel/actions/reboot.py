@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from msgspec.structs import replace
 
+from sentinel.actions.cluster_view import find_paused_job
 from sentinel.core.action_limits import Limits
 from sentinel.core.actions import Answer, Look, Reply
 from sentinel.core.cluster import ControllerLogEntry, Node
@@ -52,7 +53,7 @@ class RebootAction(Action, frozen=True):
             text=describe_node(node),
             done=bool(node.flags & REBOOTING_FLAGS) or _is_rebooted(request, node),
             unneeded=_explain_unneeded_reboot(request, node),
-            not_ready=_explain_reboot_refusal(request, node),
+            not_ready=_explain_reboot_refusal(request, node) or find_paused_job(view, node.name),
             mark=" ".join(
                 [node.state, *sorted(node.flags & MARK_FLAGS), *reason_params(node).values()]
             ),
@@ -73,10 +74,11 @@ class RebootAction(Action, frozen=True):
         if reply.answer is not Answer.ACCEPTED or not down:
             return reply
         try:
-            node = hands.node(request.target)
+            node, paused = hands.node(request.target), find_paused_job(hands, request.target)
         except CannotTell as error:
             return Reply(Answer.UNSURE, f"it could not be read before it was set DOWN: {error}")
-        if node is None or node.state != "IDLE" or not node.flags >= {"DRAIN", "COMPLETING"}:
+        free = node is not None and node.state == "IDLE" and not paused
+        if node is None or not (free and node.flags >= {"DRAIN", "COMPLETING"}):
             return reply
         return hands.change(down[0])
 

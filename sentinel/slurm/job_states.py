@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from sentinel.core.cluster import COMPLETING, Job, JobEnd
 from sentinel.core.run_ledger import EndCause
+from sentinel.core.text import visible
 
 
 class Phase(str, Enum):
@@ -226,3 +227,15 @@ def is_leader(job: Job) -> bool:
 def uses_nodes(job: Job) -> bool:
     """Whether the job uses its nodes; a flag such as SIGNALING hides the word RUNNING."""
     return state_phase(job.state) is Phase.RUNNING
+
+
+def is_paused(job: Job) -> bool:
+    """Whether the job has its nodes and does nothing. Slurm shows a node as IDLE that has no other
+    (_suspend_job_nodes() in src/slurmctld/job_mgr.c, 20.11 to 26.11)."""
+    return state_phase(job.state) is Phase.PAUSED
+
+
+def explain_paused_job(jobs: Iterable[Job]) -> str:
+    """Which of these jobs of a node is suspended there, in words. Empty if none is."""
+    found = next(filter(is_paused, jobs), None)
+    return visible(f"job {found.id} is {found.state} there") if found else ""

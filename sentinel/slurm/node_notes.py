@@ -16,8 +16,8 @@ from sentinel.core.cluster import Node
 from sentinel.core.text import shortened, visible
 from sentinel.slurm.node_states import reason_params
 
-RETURNED_MARK = "sentinel:returned:"
-"""sentinel's own marks in a Comment begin with this (actions/marks.py)."""
+RETURNED_MARK = re.compile(r"sentinel:returned:(\d{1,12}):[0-9a-f]{12}")
+"""A whole Comment that is sentinel's own mark (actions/marks.py): whoever writes behind it leaves a note."""
 MAX_NOTE_CHARS = 120
 _WORD_PATTERN = re.compile(r"\w+")
 _IDENTIFIER_PATTERN = re.compile(r"[0-9a-f]*[0-9][0-9a-f]*")
@@ -25,7 +25,7 @@ _IDENTIFIER_PATTERN = re.compile(r"[0-9a-f]*[0-9][0-9a-f]*")
 
 def read_notes(node: Node) -> dict[str, str]:
     """The free texts beside the reason, by the name of the field. sentinel's own mark is none."""
-    own = node.comment.startswith(RETURNED_MARK)
+    own = RETURNED_MARK.fullmatch(node.comment)
     return {"comment": "" if own else node.comment, "extra": node.extra}
 
 

@@ -65,7 +65,11 @@ _SHORT_NAMES = {
     "D": "chdir",
     "M": "clusters",
 }
-_LONG_NAMES = (*_READ_NAMES, *_SHORT_NAMES.values(), "deadline", "test-only")
+# a whole name stands before those of which it is the beginning
+_LONG_NAMES = (
+    *(*_READ_NAMES, *_SHORT_NAMES.values(), "deadline", "test-only"),
+    *("export", "export-file", "bb", "bbf"),
+)
 _SCRIPT_MARK = "#SBATCH"
 _NEXT_COMPONENT = ("hetjob", "packjob")
 """Alone in an `#SBATCH` line: the options of another component follow (packjob before 20.02)."""

@@ -39,11 +39,14 @@ _SILENT = (23, 2)
 _pack_default_job_details(), src/slurmctld/job_mgr.c."""
 
 _ADD = "and its arguments, if it had any: this Slurm tells them in SubmitLine only"
-_UNREPEATABLE = {"exclude", "array", "wrap", "test-only", ":"}
+_VARIABLES = "and what its --export set: this Slurm tells that in SubmitLine only"
+_UNREPEATABLE = {"array", "wrap", "test-only", ":"}
 """Options in a typed line to which nothing can be added. A relative folder would be looked for inside itself."""
-_USED_UP = {"hold", "wait", "begin", "deadline", "clusters"}
+_OWN_FILES = {"nodefile", "export-file", "bbf"}
+"""Options that name a file which sbatch itself reads, where it runs."""
+_USED_UP = {"hold", "wait", "begin", "deadline", "clusters", "exclude"}
 """Options that were meant for the first submission: its owner has released it, it has begun, nobody waits
-for it, its deadline has passed, and its cluster was chosen."""
+for it, its deadline has passed, and its cluster was chosen. Which nodes it excludes now, Slurm tells."""
 
 
 _COLOURS = rb"(?:\x1b\[[0-9;]*m)*"
@@ -105,9 +108,10 @@ def resubmit_argv(job: Submission, without: str = "", wait: str = "") -> tuple[s
     keep = _kept_options(job, without, wait)
     options, command = _split_typed_line(job, without)
     if command:
-        typed = (word for one in options if not _is_used_up(one, wait) for word in one.words)
-        return ("sbatch", *typed, *keep, *command)
-    if job.bare:
+        typed = (one for one in options if not _is_used_up(one, wait))
+        words = (word for one in typed for word in _repeat_option(one, job.workdir))
+        return ("sbatch", *words, *keep, *command)
+    if job.bare or _sets_variables(job):
         return ()
     return ("sbatch", *job.options, *keep, *job.command.split())
 
@@ -119,8 +123,10 @@ def resubmit_command(job: Submission, without: str = "", wait: str = "") -> Acti
     words, note, script_of = resubmit_argv(job, without, wait), "", ""
     if not job.batch:
         return None
-    if not words and job.bare and job.command:
-        words, note = resubmit_argv(replace(job, bare=False), without, wait), _ADD
+    missing = [*([_ADD] if job.bare else []), *([_VARIABLES] if _sets_variables(job) else [])]
+    if not words and missing and job.command:
+        words = resubmit_argv(replace(job, bare=False, line=""), without, wait)
+        note = "; ".join(missing) if words else ""
     if not words and job.id.isdigit():
         words, script_of = ("sbatch", *job.options, *_kept_options(job, without, wait)), job.id
     if not words or not job.user or not "".join((*words, job.workdir, job.user)).isprintable():
@@ -137,6 +143,22 @@ def _is_used_up(option: SbatchOption, wait: str) -> bool:
     return over if option.name == "dependency" else option.name in _USED_UP
 
 
+def _repeat_option(option: SbatchOption, folder: str) -> tuple[str, ...]:
+    """The words of a typed option, for any folder."""
+    if option.name not in _OWN_FILES or option.value.startswith("/"):
+        return option.words
+    return (f"--{option.name}={normpath(join(folder, option.value))}",)
+
+
+def _sets_variables(job: Submission) -> bool:
+    """Whether the typed line gave the job other variables than those of the shell. Only the line tells them."""
+    from sentinel.slurm.sbatch_words import split_sbatch_words  # few looks have a dead job
+
+    options, _ = split_sbatch_words(job.line.split()[1:])
+    named = [one for one in options if one.name in ("export", "export-file")]
+    return any(one.value != "ALL" for one in named)
+
+
 def _split_typed_line(
     job: Submission, without: str
 ) -> tuple[Sequence[SbatchOption], Sequence[str]]:
@@ -151,9 +173,11 @@ def _split_typed_line(
         return (), ()
     script, *arguments = job.command.split()
     same = normpath(join(job.workdir, command[0])) == normpath(script)
+    moved = any(one.name == "chdir" for one in options)
     odd = any(
         one.name in _UNREPEATABLE
-        or (one.name in ("chdir", "nodefile") and not one.value.startswith("/"))
+        or (one.name in ("chdir", *(_OWN_FILES if moved else ())) and one.value[:1] != "/")
+        or (one.name == "export-file" and one.value.isdigit())
         or (one.name in ("nodelist", "nodefile") and without)
         for one in options
     )

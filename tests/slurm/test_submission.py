@@ -65,7 +65,7 @@ def test_what_was_typed_is_used_where_its_words_are_known() -> None:
     assert resubmit_argv(elsewhere)[1:] == ("-D", "/work", "--chdir=/work", "./train.sh", "a.yaml")
     for odd in (
         replace(typed, name="llm 10b"),
-        replace(typed, line="sbatch -x n1 /work/train.sh a.yaml"),
+        replace(typed, line="sbatch -a 1-4 /work/train.sh a.yaml"),
         replace(typed, line="sbatch --comment='a b' /work/train.sh a.yaml"),
         replace(typed, line="sbatch /work/other.sh"),
         replace(typed, line="srun /work/train.sh a.yaml"),
@@ -107,7 +107,7 @@ def test_arguments_that_slurm_does_not_tell_are_those_that_were_typed(script: st
 
 
 @pytest.mark.parametrize(
-    "line", ["", "sbatch /work/other.sh a.yaml", "sbatch -x n1 /work/train.sh a.yaml"]
+    "line", ["", "sbatch /work/other.sh a.yaml", "sbatch -w n1 /work/train.sh a.yaml"]
 )
 def test_a_job_whose_arguments_nobody_tells_is_not_submitted_again(line: str) -> None:
     """A training without its arguments is another training; a person is told what is missing."""

@@ -255,7 +255,7 @@ SIBLINGS = (
     Case("ended-by-its-time-limit", "https://slurm.schedmd.com/job_state_codes.html", lambda: revived(BEGUN + ELASTIC.format(15), "TIMEOUT", signal=15), True, NIGHT),
     Case("a-script-from-a-pipe-by-its-process", "bash(1), on hosts without /dev/fd", lambda: fetched("/proc/self/fd/11"), "7", NIGHT),
     Case("a-script-of-23-02-from-a-pipe", "bash(1); slurm 23.02 tells no arguments", lambda: fetched("/dev/fd/63", bare=True), "7", NIGHT),
-    Case("nodes-in-a-file-of-the-folder", "https://slurm.schedmd.com/sbatch.html, --nodefile", lambda: again("sbatch --nodefile=hosts -N 8"), REBUILT, NIGHT),
+    Case("nodes-in-a-file-of-the-folder", "https://slurm.schedmd.com/sbatch.html, --nodefile", lambda: again("sbatch --nodefile=hosts -N 8"), ("sbatch", "--nodefile=/work/my runs/hosts", "-N", "8", "/work/train.sh", "a.yaml"), NIGHT),
     Case("another-change", "typed by hand", lambda: is_note("fan of CHG0012", "fan of CHG0013"), True, DOUBLE),
     Case("low-of-several-things", NODE_MGR, lambda: (returns("Low socket*core*thread count, Low CPUs", "root", "Low socket"), returns(f"Low CPUs, {LOW}", "root", "Low CPUs")), (True, True), NIGHT),
     Case("low-and-a-note", NODE_MGR, lambda: (returns("Low TmpDisk, see RMA 71", "root", "Low TmpDisk"), returns("Low CPUs (RMA 71)", "root", "Low CPUs")), (False, False), DOUBLE),

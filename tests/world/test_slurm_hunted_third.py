@@ -84,7 +84,7 @@ CASES = (
 SPEAKS = "sbatch: lua: Access/permission denied: /etc/quotas, no limit is set"
 DENIED = "sbatch: error: Batch job submission failed: Access/permission denied"
 SIBLINGS = (
-    Case("an-environment-of-two-words-typed", LINE, lambda: again("sbatch -N 8 --export ALL,A=1 2"), REBUILT, DOUBLE),
+    Case("an-environment-of-two-words-typed", LINE, lambda: again("sbatch -N 8 --export ALL,A=1 2"), (), DOUBLE),
     Case("a-log-with-a-blank-typed", LINE, lambda: again("sbatch -omy logs/%j -N 8"), REBUILT, DOUBLE),
     Case("a-comment-of-one-word-typed", LINE, lambda: again("sbatch --comment my -N 8"), ("sbatch", "--comment", "my", *PLAINLY[1:]), NIGHT),
     Case("typed-for-clusters-in-words", SBATCH, lambda: again("sbatch --clusters east -N 8"), PLAINLY, DOUBLE),

@@ -138,9 +138,9 @@ class DrainedCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True)
         return str(self.slurmctld_log or "")
 
     def jobs_of(self) -> frozenset[str] | None:
-        """Nobody's jobs, or everybody's with `clean_up`: they show which jobs on a shared node are
-        over."""
-        return None if self.clean_up else frozenset()
+        """Nobody's jobs, or everybody's with `clean_up` or `reboot`: they show which jobs on a node are
+        over, and which are suspended."""
+        return None if self.clean_up or self.reboot else frozenset()
 
     def run(self, ctx: Context) -> Report:
         """One finding per drained node with such a reason. No node is fine. Raises CannotTell if
@@ -157,7 +157,7 @@ class DrainedCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True)
         sights = gather_evidence(
             [node for node in known if self._is_concerned(node) or node.name in stuck],
             ctx,
-            queue=self.clean_up,
+            queue=self.clean_up or self.reboot,
             completing=stuck,
             slurmctld_log=self.slurmctld_log,
             slurmd_log=self.slurmd_log,

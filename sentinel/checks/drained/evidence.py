@@ -28,6 +28,7 @@ from sentinel.core.long_lines import decode_lines
 from sentinel.core.node_answers import Answered
 from sentinel.core.ports import Context
 from sentinel.nodes.probe import NodeProbe, ProbeRequest
+from sentinel.slurm.job_states import is_paused
 from sentinel.slurm.slurmctld_log import explain_disorder
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def gather_evidence(
     if not nodes:
         return []
     running = _find_running_jobs(nodes, ctx) if queue else None
-    expediting = _find_expediting_jobs(ctx)
+    expediting, paused = _find_waiting_jobs(ctx)
     log, trouble = _read_controller_log(slurmctld_log, ctx.limit * LOGS_SHARE)
     past = parse_reason_histories(log, [node.name for node in nodes], trouble)
     lines = filter_log_lines(log)
@@ -70,6 +71,7 @@ def gather_evidence(
         replace(
             _make_evidence(node, ctx, running, past[node.name], lines),
             expediting=tuple(sorted(expediting.get(node.name, ()))),
+            paused=tuple(sorted(paused.get(node.name, ()))),
             completing=completing.get(node.name),
         )
         for node in nodes
@@ -139,12 +141,17 @@ def _find_running_jobs(nodes: Sequence[Node], ctx: Context) -> dict[str, frozens
     return {name: frozenset(found) for name, found in jobs.items()}
 
 
-def _find_expediting_jobs(ctx: Context) -> dict[str, frozenset[str]]:
-    """The jobs in EXPEDITING on each node. Only jobs that are watched anyway are known."""
+def _find_waiting_jobs(
+    ctx: Context,
+) -> tuple[dict[str, frozenset[str]], dict[str, frozenset[str]]]:
+    """The jobs in EXPEDITING on each node, and those that are suspended. Only jobs that are watched anyway
+    are known."""
     try:
-        return _group_by_node(job for job in ctx.slurm.jobs() if job.state == "EXPEDITING")
+        jobs = ctx.slurm.jobs()
+        expediting = _group_by_node(job for job in jobs if job.state == "EXPEDITING")
+        return expediting, _group_by_node(filter(is_paused, jobs))
     except CannotTell:
-        return {}
+        return {}, {}
 
 
 def _group_by_node(jobs: Iterable[Job]) -> dict[str, frozenset[str]]:

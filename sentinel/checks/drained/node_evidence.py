@@ -88,7 +88,8 @@ def format_last_lines(lines: Sequence[str]) -> str:
 class NodeEvidence(Struct, frozen=True, kw_only=True):
     """A node, its past, and its answers.
 
-    `expediting` are jobs that Slurm requeues at once, and that this node keeps from starting.
+    `expediting` are jobs that Slurm requeues at once, and that this node keeps from starting. `paused`
+    are suspended jobs: they are there, although a node that has no other is IDLE.
     `completing` are the seconds for which it has not ended a job, if that is too long. `note` is
     what somebody wrote into its Comment or Extra since it was drained, in words. `answer` is None if
     the node was not asked. `readings` is None without a ledger. `here` are the ids of the jobs that
@@ -104,6 +105,7 @@ class NodeEvidence(Struct, frozen=True, kw_only=True):
     here: frozenset[str] | None = None
     sluids: Mapping[str, str] = {}
     expediting: tuple[str, ...] = ()
+    paused: tuple[str, ...] = ()
     completing: float | None = None
     note: str = ""
     history: ReasonHistory = ReasonHistory()

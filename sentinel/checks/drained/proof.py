@@ -236,6 +236,8 @@ def _prove_drained(sight: NodeEvidence) -> ProofItem:
     if strange:
         text = f"it is {strange[0]}, a state that this version of sentinel does not know"
         return ProofItem(name="drained", good=None, text=visible(text))
+    if sight.paused:
+        return _make_bad_item("drained", f"job {', '.join(sight.paused)} is suspended there")
     if node.state != "IDLE":
         return ProofItem(name="drained", good=False, text=f"jobs still run there ({text})")
     return ProofItem(name="drained", good=True, text=f"{text}, no job there")

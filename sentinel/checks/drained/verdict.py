@@ -345,8 +345,9 @@ def _make_undrain(sight: NodeEvidence) -> ActingCommand:
 def _is_only_completing(sight: NodeEvidence, item: ProofItem) -> bool:
     """Whether the node is not idle only because it does not end a job."""
     node = sight.node
-    only = node.state == "IDLE" and unfit_flags(node) == ["COMPLETING"] and not sight.expediting
-    return item.name == "drained" and sight.completing is not None and only
+    only = node.state == "IDLE" and unfit_flags(node) == ["COMPLETING"]
+    alone = only and not (sight.expediting or sight.paused)
+    return item.name == "drained" and sight.completing is not None and alone
 
 
 def _has_strangers(sight: NodeEvidence, rules: ProofRules) -> bool:
