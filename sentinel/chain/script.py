@@ -105,7 +105,7 @@ class CronScript(Struct, frozen=True, kw_only=True):
 
 def is_script(name: str) -> bool:
     """Whether a file with this name is a script to run."""
-    return bool(SCRIPT_NAME_PATTERN.fullmatch(name)) and not name.endswith(_LEFT_BEHIND)
+    return bool(SCRIPT_NAME_PATTERN.fullmatch(name)) and not name.lower().endswith(_LEFT_BEHIND)
 
 
 def read_script(key: str, directory: str, text: str) -> CronScript:

@@ -22,8 +22,9 @@ _SHARED_PROGRAM = (
     "is a program in a directory that a group may write to: somebody could replace it before it runs. Take "
     "that right away (chmod g-w), name the group in `trust_groups`, or call it from a script elsewhere"
 )
-_OF_PACKAGES = re.compile(r"\.[a-z]{2,4}-?(new|old|orig|saved?|dist|bak|tmp)$")
+_OF_PACKAGES = re.compile(r"\.[a-z]{2,4}-?(new|old|orig|saved?|dist|bak|tmp)$", re.IGNORECASE)
 """How files end that a package manager leaves: its short name, and what becomes of the file."""
+_EXTENSION = re.compile(r"\.([A-Za-z]{2,})(?![A-Za-z0-9])")
 _STAMP = re.compile(r"[0-9]{4}")
 """What a program puts into the name of a copy, before its extension: a date or the number of a process
 (`x.sync-conflict-20261129-0315.sh` of Syncthing, `x_BACKUP_4711.sh` of git)."""
@@ -118,6 +119,9 @@ def _scan_directory(path: str, name: str, trust: CronTrust) -> Iterator[FoundScr
             yield _judge_twin(one, same)
         elif original := next((found[name] for name in made if name in found), None):
             yield _refuse_copy(one, original)
+        elif rest := _find_rest(one):
+            reason = f"'{visible(rest)}' stands behind its extension, so it may be switched off, or a copy: rename it"
+            yield replace(one, script=None, refused=reason)
         elif _OF_PACKAGES.search(key):
             yield replace(one, script=None, refused="a package left it there: take it away")
         else:
@@ -128,13 +132,23 @@ def _judge_twin(one: FoundScript, same: FoundScript) -> FoundScript:
     """A file whose name is that of another script and more is refused: it may be a copy. If that more is
     an extension of the language that the script names (`sync.py` beside `sync`), it runs for now."""
     name = os.path.basename(same.key)
-    extension = one.key.removeprefix(f"{same.key}.").encode()
-    programs = [os.path.basename(word) for word in one.text.partition(b"\n")[0].split()]
-    if one.script and (
-        extension == b"slurm" or any(_has_letters_of(extension, each) for each in programs)
-    ):
+    if one.script and _is_language(one, one.key.removeprefix(f"{same.key}.")):
         return replace(one, twin=name)
     return _refuse_copy(one, same)
+
+
+def _is_language(one: FoundScript, extension: str) -> bool:
+    """Whether this is an extension of the language that the script names (`sh` of bash), or Slurm's."""
+    programs = [os.path.basename(word) for word in one.text.partition(b"\n")[0].split()]
+    return extension == "slurm" or any(_has_letters_of(extension.encode(), p) for p in programs)
+
+
+def _find_rest(one: FoundScript) -> str:
+    """What stands behind the extension of the script's language: `.DISABLED` of `backup.sh.DISABLED`. Empty
+    for a name that ends with it, or has none."""
+    name = os.path.basename(one.key)
+    ends = [m.end() for m in _EXTENSION.finditer(name) if _is_language(one, m[1])]
+    return name[ends[-1] :] if ends else ""
 
 
 def _refuse_copy(one: FoundScript, original: FoundScript) -> FoundScript:

@@ -39,7 +39,7 @@ _REFUSED = re.compile(
     r"|Access/permission denied|[Pp]ermission denied|not permitted"
     r"|submission failed: (Invalid|Job violates|Required|Requested|User's group)"
     r"|You must specify a reason|Requested operation is presently disabled"
-    r"|Update of this parameter is not supported|Invalid input"
+    r"|Update of this parameter is not supported|Invalid input|scrontab jobs"
     r"|sudo: (a password is required|a terminal is required)|is not allowed to (execute|run)"
 )
 ON_NODE = 60.0

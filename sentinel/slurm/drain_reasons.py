@@ -22,7 +22,7 @@ job 12+1(13). Any other text in the brackets is a person's."""
 # The numbers behind a reason that something is low, and further things that are
 # (validate_node_specs() in src/slurmctld/node_mgr.c).
 _NUMBERS = r"(?: \(reported:[\d.]+ < [\d.]+% of configured:[\d.]+\))?"
-LOW = rf"{_NUMBERS}(?:, Low [\w*]+(?: count)?{_NUMBERS})*"
+LOW = rf"{_NUMBERS}(?:, (?:Low [\w*]+(?: count)?{_NUMBERS}|CoreSpec differ))*"
 
 
 class OwnReason(Struct, frozen=True):

@@ -43,6 +43,11 @@ class WorkingHands(SlurmHands):
         except SentinelError as error:
             raise CannotTell(str(error)) from error
 
+    def is_of_scrontab(self, job_id: str) -> bool:
+        """Whether a line of scrontab began the job. A name may say so too, and then it is left alone. squeue
+        tells it from 25.05 on only. Raises CannotTell."""
+        return b" CronJob=Yes " in self._client.ask_slurm("scontrol", "-o", "show", "job", job_id)
+
     def submitted_since(self, name: str, since: float, job_id: str) -> Sequence[str] | None:
         """The ids of jobs of this user with this name: slurmctld knows them for MinJobAge after their
         end, then accounting does. Raises CannotTell."""

@@ -157,6 +157,18 @@ _PARTITION_GONE = JobState(
 )
 
 
+INACTIVE = "InactiveLimit"
+"""Why slurmctld ended an allocation whose salloc or srun was silent: it ends as TIMEOUT (job_time_limit() in
+src/slurmctld/job_mgr.c, 20.11 to 26.11)."""
+
+_SILENT = JobState(
+    Phase.OVER,
+    "was ended because its salloc or srun did not answer for InactiveLimit",
+    is_death=True,
+    first_step="See whether the host on which {owner} began it is up. {owner} begins it again, better by sbatch.",
+)
+
+
 def lost_partition(end: JobEnd) -> bool:
     """Whether the job ended because its partition went, so that its nodes are not to blame."""
     word = end.state.partition(" ")[0]
@@ -170,12 +182,15 @@ def is_node_failure(end: JobEnd) -> bool:
 
 def end_meaning(end: JobEnd) -> JobState:
     """The meaning of an end. Its state alone may not say it."""
+    if end.state == "TIMEOUT" and end.reason == INACTIVE:
+        return _SILENT
     return _PARTITION_GONE if lost_partition(end) else state_meaning(end.state)
 
 
 def find_state_cause(end: JobEnd) -> EndCause | None:
     """Why the job ended, where its state and reason say it."""
-    return "slurm" if lost_partition(end) else END_CAUSES.get(end.state.partition(" ")[0])
+    odd = lost_partition(end) or end_meaning(end) is _SILENT
+    return "slurm" if odd else END_CAUSES.get(end.state.partition(" ")[0])
 
 
 END_CAUSES: dict[str, EndCause] = {

@@ -3,23 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from msgspec.structs import replace
 
+from sentinel.actions.cancel import CancelAction
 from sentinel.actions.probation import ProbationAction
 from sentinel.actions.reboot import RebootAction
-from sentinel.core.cluster import Job
+from sentinel.clock import SystemClock
+from sentinel.core.actions import Answer, Reply
+from sentinel.core.cluster import Job, Submission
+from sentinel.core.model import ActionRequest
+from sentinel.slurm.change import SlurmHands
+from sentinel.slurm.client import SlurmClient
+from sentinel.slurm.gres import count_job_gpus
+from sentinel.slurm.job_change import WorkingHands
 from sentinel.slurm.node_notes import describe_new_note
+from sentinel.slurm.snapshot import SlurmSnapshot
 from sentinel.slurm.submission import resubmit_argv, resubmit_command, submitted_job
+from sentinel.testing import FixedSlurm
 from tests.checks.diag.test_probation import WISH
 from tests.checks.diag.test_probation import Slurm as Reserved
 from tests.checks.drained.test_check import NODE, REBOOT, STUCK, job, run
+from tests.checks.job.making import HOUR, NOW, check, ended
+from tests.checks.job.making import Watch as Watched
+from tests.checks.job.making import job as watched
+from tests.slurm.stand_ins import StandIns
 from tests.slurm.test_submission import PLAIN
 from tests.world.case import Case, each
-from tests.world.slurm_answers import field
+from tests.world.slurm_answers import field, returns
 from tests.world.test_chains_drawn import times
-from tests.world.test_slurm_hunted_again import DOUBLE, NIGHT, again
-from tests.world.test_slurm_hunted_fifth import told
+from tests.world.test_slurm_hunted_again import DOUBLE, NIGHT, again, scripts
+from tests.world.test_slurm_hunted_fifth import Queued, told
+from tests.world.test_slurm_hunted_fourth import revived
 
 SUSPENDED = "slurm 26.11, src/slurmctld/job_mgr.c, _suspend_job_nodes(): a node whose only job is suspended is IDLE"
 SBATCH = "https://slurm.schedmd.com/sbatch.html"
@@ -57,6 +74,54 @@ def is_rebooted(*jobs: Job) -> bool:
     return not RebootAction().look(asked, Beside(*jobs, here=NODE)).not_ready
 
 
+class Scrontab(Queued):
+    """A Slurm in which `scontrol show job` says this behind the name of the one job."""
+
+    def __init__(self, said: str, state: str = "RUNNING") -> None:
+        super().__init__(watched("11", state))
+        self._said = said
+
+    def is_of_scrontab(self, job_id: str) -> bool:
+        with TemporaryDirectory() as folder:
+            programs = StandIns(Path(folder))
+            programs.says(
+                "scontrol", out=f"JobId={job_id} JobName=train {self._said} UserId=a(1)\n"
+            )
+            client = SlurmClient(limit=10.0, environ=programs.env)
+            snapshot = SlurmSnapshot(client, SystemClock(), users=(), max_age=5.0)
+            hands = WorkingHands(snapshot, (), None, evidence=lambda _: Reply(Answer.ACCEPTED))
+            return hands.is_of_scrontab(job_id)
+
+
+def is_cancelled(said: str, **params: str) -> bool:
+    """Whether a running job is cancelled, or sent a signal, of which Slurm says this."""
+    asked = ActionRequest(action="cancel", target="11", reason="", params=params)
+    return not CancelAction().look(asked, Scrontab(said)).not_ready  # type: ignore[arg-type]
+
+
+def timed_out(limit: str, hours: float) -> str:
+    """What is told of a training with this limit that ended as TIMEOUT after so many hours."""
+    watch, ran = Watched(check()), int(hours * HOUR)
+    how = Submission(
+        id="10", name="train", user="alice", workdir="/w", options=(f"--time={limit}",)
+    )
+    began = watched("10", started=NOW - ran)
+    watch.see(FixedSlurm(jobs=[began], submissions={"10": how}))
+    watch.clock.advance(60)
+    end = ended("10", "TIMEOUT", reason="TimeLimit", started=NOW - ran, ended=NOW)
+    return watch.see(FixedSlurm(jobs=[], ends={"10": end}, submissions={"10": how})).summary
+
+
+def scancel(said: str) -> str:
+    """What a scancel proves that ended with 1 and said this."""
+    with TemporaryDirectory() as folder:
+        programs = StandIns(Path(folder))
+        programs.says("scancel", out="", err=f"scancel: error: {said}\n", code=1)
+        client = SlurmClient(limit=10.0, environ=programs.env)
+        hands = SlurmHands(SlurmSnapshot(client, SystemClock(), users=(), max_age=5.0))
+        return hands.change(("scancel", "11")).answer.name
+
+
 def noted(comment: str) -> bool:
     """Whether this Comment is a note of somebody, since it was empty."""
     return bool(describe_new_note({"comment": "", "extra": ""}, replace(NODE, comment=comment)))
@@ -87,6 +152,14 @@ CASES = (
     Case("a-plugin-speaks-before-the-number", "https://github.com/jupyterhub/batchspawner/issues/148", lambda: submitted_job(AUKS.encode()), "132826", DOUBLE),
     Case("a-zone-before-the-fields", "https://pkg.go.dev/github.com/robfig/cron/v3, CRON_TZ", lambda: field("CRON_TZ=Asia/Tokyo 30 04 * * *", "minutes"), "refused", NIGHT),
     Case("a-script-that-was-lost", "slurm 26.11, src/slurmctld/job_mgr.c: Script for JobId lost, state set to FAILED", lambda: "Slurm could not start it" in told("FAILED", reason="SystemFailure"), True, NIGHT),
+    Case("a-cancel-without-a-flag", "slurm 26.11, src/common/slurm_errno.c, ESLURM_CANNOT_CANCEL_CRON_JOB", lambda: scancel("Kill job error on job id 11: Cannot cancel scrontab jobs without --cron flag."), "REFUSED", NIGHT),
+    Case("a-cancel-of-what-scrontab-began", "slurm 20.11 to 26.11, src/slurmctld/job_mgr.c, crontab_add_disabled_lines()", lambda: is_cancelled('CronJob=Yes CrontabSpec="0 3 * * *"'), False, DOUBLE),
+    Case("a-silent-srun", "slurm 26.11, src/slurmctld/job_mgr.c, FAIL_INACTIVE_LIMIT with JOB_TIMEOUT", lambda: "time limit" in told("TIMEOUT", reason="InactiveLimit"), False, NIGHT),
+    Case("a-reservation-that-ended", "slurm 26.11, src/slurmctld/job_mgr.c: Reservation ended for JobId", lambda: ["reached its time limit" in timed_out("1-00:00:00", 1), "22h" in timed_out("1-00:00:00", 2)], [False, True], NIGHT),
+    Case("switched-off-in-capitals", "https://manpages.debian.org/bookworm/debianutils/run-parts.8.en.html", lambda: sorted(scripts("backup.sh.DISABLED", "sync")), ["sync"], DOUBLE),
+    Case("saved-by-an-editor-that-was-killed", "https://www.nano-editor.org/dist/latest/nano.1.html, FILE.save", lambda: sorted(scripts("backup.sh.save", "sync")), ["sync"], DOUBLE),
+    Case("a-type-of-digits", "https://github.com/snakemake/snakemake-executor-plugin-slurm: --gres=gpu:4090:2", lambda: count_job_gpus("cpu=8,node=2", "", "gres/gpu:4090:2", "", 2, 2), 4, NIGHT),
+    Case("low-memory-and-other-cores", "slurm 26.11, src/slurmctld/node_mgr.c, validate_node_specs()", lambda: returns("Low RealMemory (reported:193024 < 100.00% of configured:257000), CoreSpec differ", "root", "Low RealMemory"), True, NIGHT),
     Case("a-probation-beside-a-suspended-job", SUSPENDED, lambda: is_kept(job("12", "SUSPENDED")), False, NIGHT),
 )  # fmt: skip
 
@@ -102,6 +175,15 @@ SIBLINGS = (
     Case("typed-with-a-file-of-the-burst-buffer", SBATCH + ", --bbf", lambda: "--bbf=/work/my runs/bb.txt" in again("sbatch --bbf bb.txt -N 8"), True, NIGHT),
     Case("typed-as-an-array-with-variables", SBATCH, lambda: again("sbatch --array=1-4 --export=NONE -N 8"), (), DOUBLE),
     Case("typed-as-an-array-with-the-usual-variables", SBATCH, lambda: again("sbatch --array=1-4 --export=ALL -N 8")[0], "sbatch", NIGHT),
+    Case("a-cancel-of-what-sbatch-began", "slurm 26.11, src/scontrol/info_job.c", lambda: (is_cancelled("Restarts=0"), is_cancelled("Restarts=0", signal="USR1")), (True, True), NIGHT),
+    Case("a-signal-to-what-scrontab-began", "slurm 26.11, src/slurmctld/job_mgr.c, _job_signal()", lambda: is_cancelled("CronJob=Yes", signal="USR1"), False, DOUBLE),
+    Case("a-requeue-of-what-scrontab-began", "slurm 26.11, src/common/slurm_errno.c", lambda: scancel("Cannot modify scrontab jobs through scontrol for job 11"), "REFUSED", NIGHT),
+    Case("a-silent-srun-is-not-submitted-again", "slurm 26.11, src/slurmctld/job_mgr.c", lambda: (revived("iteration 7\n", "TIMEOUT", reason="InactiveLimit"), revived("iteration 7\n", "TIMEOUT", reason="TimeLimit")), (False, True), DOUBLE),
+    Case("a-limit-that-was-reached", "slurm 26.11, src/slurmctld/job_mgr.c", lambda: ["reached its time limit" in timed_out(limit, hours) for limit, hours in (("02:00:00", 2.01), ("02:00:00", 1.99), ("UNLIMITED", 2))], [True, True, True], NIGHT),
+    Case("switched-off-behind-an-extension", "https://manpages.debian.org/bookworm/debianutils/run-parts.8.en.html", lambda: sorted(scripts("a.sh.inactive", "b.BAK", "c.sh-off", "d.sh_2026", "e.RPMNEW")), [], DOUBLE),
+    Case("names-that-end-with-their-language", "names of scripts", lambda: sorted(scripts("a.v2.sh", "b.2026", "c-sh", "d.sh.slurm", "e.new")), ["a.v2.sh", "b.2026", "c-sh", "d.sh.slurm", "e.new"], NIGHT),
+    Case("types-and-numbers", "slurm 20.11 to 26.11, tres-per-node and tres-per-job", lambda: [count_job_gpus("", "", asked, "", 1, 1) for asked in ("gres:gpu:2", "gres/gpu:h100", "gres/gpu:4090=2", "gpu:1g.10gb:3", "gres/gpu=8,gres/nvme:1", "gres/gpumem:4")], [2, 1, 2, 3, 8, 0], NIGHT),
+    Case("a-note-behind-other-cores", "slurm 26.11, src/slurmctld/node_mgr.c", lambda: returns("Low RealMemory, CoreSpec differ, RMA 71", "root", "Low RealMemory"), False, DOUBLE),
     Case("a-person-is-told-of-the-variables", SBATCH, lambda: ["--export" in remark(f"sbatch --array=1-4 {option}") for option in ("--export=NONE", "--export=ALL")], [True, False], DOUBLE),
 )  # fmt: skip
 

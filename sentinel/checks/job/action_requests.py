@@ -13,6 +13,7 @@ from sentinel.actions.job_requests import make_job_request
 from sentinel.checks.job.done import (
     last_run,
 )
+from sentinel.checks.job.ends import find_early_end_s
 from sentinel.checks.job.memory import (
     MAX_JOBS,
     GoneJob,
@@ -125,7 +126,7 @@ def _may_succeed_again(last: GoneJob) -> bool:
     """Whether the same job may succeed next time. A bug in the program or too little memory would
     kill it again. What a person has ended stays ended."""
     end = last.end
-    if end is None or not end_meaning(end).may_resubmit:
+    if end is None or not end_meaning(end).may_resubmit or find_early_end_s(last):
         return False
     tail = last.tail or ""
     said = find_error(tail)

@@ -9,6 +9,7 @@ from sentinel.core.text import shortened, visible
 from sentinel.core.values import clock_text, duration_text
 from sentinel.slurm.job_states import end_meaning, is_node_failure, lost_partition
 from sentinel.slurm.pending_reasons import explain_reason
+from sentinel.slurm.words import parse_time_limit
 
 OUT_OF_MEMORY_SIGNAL = 125
 """Not a real signal: Slurm's SIG_OOM, "exit status reported as 0:125" (slurm/slurm.h)."""
@@ -65,6 +66,29 @@ def get_run_seconds(gone: GoneJob, now: Instant) -> float | None:
     return max(0.0, get_end_instant(gone, now).wall / SECOND - gone.started_at_s)
 
 
+ENDED_EARLY = "its reservation has ended, its account has used up its granted time, or somebody lowered the limit"
+"""Why Slurm ends a job as TIMEOUT before the limit that it had (job_time_limit() in src/slurmctld/job_mgr.c,
+acct_policy_job_time_out()). It keeps none of these reasons."""
+
+EARLY_S = 120
+"""Slurm looks at limits each half minute."""
+
+
+def find_early_end_s(gone: GoneJob) -> int:
+    """How many seconds before its own time limit a job was ended as TIMEOUT. 0 if it reached it, or if the limit
+    is not known."""
+    end, options = gone.end, gone.how.options if gone.how else ()
+    if end is None or end.state != "TIMEOUT" or not (end.started and end.ended):
+        return 0
+    told = next((o.removeprefix("--time=") for o in options if o.startswith("--time=")), "")
+    try:
+        limit = parse_time_limit(told.encode()) or 0
+    except ValueError:
+        return 0
+    early = limit - (end.ended - end.started)
+    return early if early > EARLY_S else 0
+
+
 def describe_end(gone: GoneJob, now: Instant, owner: str = "") -> str:
     """One sentence about the end: `4711 FAILED with exit code 1 at 07:55 UTC after running for 5h
     03m`. `owner` is named in it if it is given."""
@@ -90,7 +114,10 @@ def describe_end(gone: GoneJob, now: Instant, owner: str = "") -> str:
     if not gone.has_run and end.state == "FAILED":
         why = f": {explain_reason(end.reason).meaning}" if end.reason else ""
         return f"{head} was refused by Slurm before it had nodes{why}{_describe_end_time(gone, end, now)}"
-    words = f"{describe_state(end)}{_describe_end_nodes(gone, end)}"
+    state = describe_state(end)
+    if early := find_early_end_s(gone):
+        state = f"was ended as TIMEOUT, {duration_text(early)} before the limit that it had ({ENDED_EARLY}),"
+    words = f"{state}{_describe_end_nodes(gone, end)}"
     return f"{head} {words}{_describe_end_time(gone, end, now)}"
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from sentinel.checks.job.done import last_run
+from sentinel.checks.job.ends import find_early_end_s
 from sentinel.checks.job.memory import Memory
 from sentinel.checks.job.output import get_stdout_path
 from sentinel.checks.job.queue import JobQueue
@@ -16,6 +17,10 @@ from sentinel.slurm.pending_reasons import explain_reason
 _STANDS_STILL = "The training stands still until somebody submits it again."
 _READ_THE_LOG = "{owner} reads the end of its log{tail}, mends what ended it, and submits it again."
 _ASK_WHY = "Ask {by} why it was cancelled. If that was not meant, {owner} submits it again."
+_ASK_LIMITS = (
+    "Ask an administrator which limit ended it: its reservation, or the granted time of its account. If nobody"
+    " lowered its own limit on purpose, {owner} submits it again, from its last checkpoint."
+)
 _MAYBE_FINISHED = "If it did not finish, the training stands still until somebody submits it again."
 _SEE_WHETHER_FINISHED = (
     "See at the end of its log{tail} whether it finished, and ask {owner} whether it was cancelled. If neither,"
@@ -38,6 +43,7 @@ def guide_death(held: Sequence[Job], memory: Memory) -> Guidance:
     path = get_stdout_path(gone)
     by = visible(gone.end.cancelled_by) if gone.end else ""
     step = _ASK_WHY if by else end_meaning(gone.end).first_step if gone.end else ""
+    step = _ASK_LIMITS if find_early_end_s(gone) else step
     if not step:
         step = _READ_THE_LOG if known else _SEE_WHETHER_FINISHED
         step += "" if path else _FIND_THE_LOG
