@@ -140,6 +140,7 @@ class BatchBuilder:
         self._join_incidents()
         firing = {key for key, alert in self._alerts.items() if alert.firing}
         self._ended.update(a.incident for key, a, _ in self._changes if key not in firing)
+        self._free_effects([a for k, a in self._before.items() if a.firing and k not in firing])
         for change in self._changes:
             self._notify_change(*change)
         due = [
@@ -154,6 +155,16 @@ class BatchBuilder:
             due.sort(key=lambda one: rank_alert(one[1], self._now))
         for key, alert in due:
             self._alerts[key] = self._notify_due(key, alert)
+
+    def _free_effects(self, over: Sequence[Alert]) -> None:
+        """Note on what these alerts explained that they end now, also where it does not fire yet: what
+        a check saw before that end is looked at again before people are told."""
+        causes = Causes(over, split=self._split)
+        for key, alert in self._alerts.items() if over else ():
+            if not (alert.told or alert.freed or is_always_notified(alert)) and causes.find_cause(
+                alert
+            ):
+                self._alerts[key] = replace(alert, freed=self._now)
 
     def _has_news(self, checks: Container[str]) -> bool:
         """Whether there is anything to report. Usually a check is well while alerts of others fire.
@@ -221,9 +232,7 @@ class BatchBuilder:
         heard = self._listeners(alert)
         if self._first:
             heard = {n: replace(how, group="", first_look=True) for n, how in heard.items()}
-        acked = alert.id in self._orders.acks
-        if acked and not alert.acked:
-            alert = self._notify_ack(alert, heard)
+        acked, before, sent = alert.id in self._orders.acks, alert, len(self._outbox)
         alert = self._notify_news(key, alert, heard)
         quiet = acked or alert.tell_once
         first = not alert.told
@@ -240,6 +249,9 @@ class BatchBuilder:
             alert = self._queue_message(alert, transition, names, heard)
             if first or reason in ("worse", "repeat"):
                 alert = _mark_news(replace(alert, unseen_told=()), self._now)
+        if acked and not before.acked:
+            newer = {row.channel for row in self._outbox[sent:]}
+            alert = self._notify_ack(alert, [name for name in before.told if name not in newer])
         return alert
 
     def _notify_news(self, key: Key, alert: Alert, heard: Mapping[str, Listener]) -> Alert:
@@ -258,14 +270,15 @@ class BatchBuilder:
         events = (*recent_events(alert.death_events, self._now), self._now.wall)
         return replace(alert, death_events=events)
 
-    def _notify_ack(self, alert: Alert, heard: Mapping[str, Listener]) -> Alert:
-        """Report an acknowledgement once to those who know of the problem."""
+    def _notify_ack(self, alert: Alert, names: Sequence[str]) -> Alert:
+        """Report an acknowledgement once to those who know of the problem. Whoever is told something
+        newer just now reads of it there: nobody has acknowledged that."""
         alert = replace(alert, acked=True)
-        if not alert.told:
+        if not names:
             return alert
         alert, transition = announce_again(alert, "ack", self._now)
         self._transitions.append(transition)
-        told = self._queue_message(alert, transition, list(alert.told), heard)
+        told = self._queue_message(alert, transition, names, self._listeners(alert))
         return replace(told, told=alert.told)  # an acknowledgement starts no new repeat interval
 
     def _listeners(self, alert: Alert) -> dict[str, Listener]:
@@ -374,11 +387,12 @@ class BatchBuilder:
 
     def _message_note(self, alert: Alert) -> str:
         ack = self._orders.acks.get(alert.id)
+        newer = " before this" if ack and ack.at.wall < alert.shown_since.wall else ""
         incident = alert.incident or alert.id
         whose, comment = self._orders.find_assignee(incident), self._orders.last_comment(incident)
         parts = (
             describe_hold(self._find_hold(alert), self._plan.zone),
-            f"acknowledged by {ack.author_text}" if ack else "",
+            f"acknowledged{newer} by {ack.author_text}" if ack else "",
             _describe_flapping(alert),
             f"assigned to {whose}" if whose else "",
             f"{comment.who}: {comment.text}" if comment else "",

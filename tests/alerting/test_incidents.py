@@ -126,6 +126,18 @@ def test_what_is_blind_for_another_reason_is_told() -> None:
     assert said(night.later(SETTLE_S + 1)) == [("c0", "", "firing")]
 
 
+def test_what_was_blind_before_the_end_of_its_cause_is_looked_at_again() -> None:
+    """The third blind run comes a moment after slurmctld is back, with an answer from before. What is
+    blind for good is told all the same."""
+    policies = {**PLAN.policies, "c0": AlertPolicy(kind="job", blind_after=3)}
+    night = Night(replace(PLAN, policies=policies))
+    night.pass_(saw("slurm", "ctl"), blind("c0"))
+    night.pass_(blind("c0"))
+    assert said(night.pass_(saw("slurm", "ctl", OK))) == [("slurm", "ctl", "resolved")]
+    assert said(night.pass_(blind("c0"), after=0.1)) == []
+    assert said(night.later(SETTLE_S + 1)) == [("c0", "", "firing")]
+
+
 def test_a_node_that_dies_under_a_training() -> None:
     """One incident, one thread; the training is told, GPUs and mounts are not."""
     night, on = Night(), {"labels": {"node": "n3"}}

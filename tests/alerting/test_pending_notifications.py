@@ -139,10 +139,13 @@ def test_an_acknowledgement_postpones_no_repeat() -> None:
 
 
 def test_an_acknowledged_alert_that_gets_worse_is_told() -> None:
-    """Bob acknowledged a warning, not this; the message says that he has it."""
-    night = Night().sees(0, WARN).ack(1).sees(2, CRIT)
-    assert [t[2] for t in night.told] == ["firing", "ack", "worse"]
-    assert night.notes[2] == "acknowledged by bob"
+    """Bob acknowledged a warning, not this; the message says that he has it, and no other one shows
+    the worse state as acknowledged."""
+    night = Night().sees(0, WARN).ack(1).sees(2, CRIT).passes(3)
+    assert [t[2] for t in night.told] == ["firing", "worse"]
+    assert night.notes[1] == "acknowledged by bob"
+    early = Night().sees(0, WARN).ack(1).passes(2).sees(3, CRIT)
+    assert [t[2] for t in early.told] == ["firing", "ack", "worse"]
 
 
 def test_escalation_tells_others_when_nobody_has_acknowledged() -> None:

@@ -77,6 +77,7 @@ def check_witness(tools: Tools, scene: Scene, change: Change) -> None:
     """One process that stands still, and none that poses as one; whoever sees them whole is sure."""
     argv = [*ask._WITNESS_ARGV, scene.job, scene.job, "0", str(scene.uid)]
     lines = tools.run(argv, change(ask.read_witness_script())).stdout.decode().splitlines()
+    assert lines.pop(0) == "stepped"
     words = lines[0].split()
     assert words[:5] == ["tasks", "0", "root", "1", "0"]
     assert words[6:8] == ["1", "0"]

@@ -174,7 +174,7 @@ def test_a_search_that_was_cut_accuses_no_node(
         check=False,
     )
     assert b"cut\n" in done.stdout
-    busy = b"tasks 0 root 8 0 1000 8 0 3400 3 100\n"
+    busy = b"stepped\ntasks 0 root 8 0 1000 8 0 3400 3 100\n"
     answers = {"n0": Answered(code=0, out=done.stdout), "n1": Answered(code=0, out=busy)}
     testimony = judge_witnesses(answers, "alice", False)
     assert (testimony.nodes, testimony.confirms) == ((), False)

@@ -35,10 +35,11 @@ class NodeTasks(Struct, frozen=True):
 
 
 class WitnessAnswer(Struct, frozen=True):
-    """The answer of a node. Both fields are empty if it could not be determined."""
+    """The answer of a node. What could not be determined is empty."""
 
     gpus: tuple[GpuLoad, ...] = ()  # Load of each GPU of the node.
     tasks: NodeTasks | None = None  # Processes of the job there.
+    stepped: bool = False  # Whether one of them belongs to a step that srun began.
 
 
 class Testimony(Struct, frozen=True, kw_only=True):
@@ -59,7 +60,7 @@ class Testimony(Struct, frozen=True, kw_only=True):
 def parse_witness_answer(out: bytes, user: str) -> WitnessAnswer:
     """Parse a node's answer. Malformed lines are ignored."""
     gpus: list[GpuLoad] = []
-    tasks, unsure = None, False
+    tasks, unsure, stepped = None, False, False
     for line in out.decode("ascii", "replace").splitlines():
         word, _, rest = line.partition(" ")
         if word == "gpu":
@@ -68,11 +69,13 @@ def parse_witness_answer(out: bytes, user: str) -> WitnessAnswer:
             tasks = _parse_tasks(rest.split(), user)
         elif word in ("unmapped", "cut"):
             unsure = True
+        elif word == "stepped":
+            stepped = True
     # If it is not known whose processes these are, or the search was not complete, nobody can say
     # that none is left.
     if tasks and unsure:
         tasks = structs.replace(tasks, sure=False)
-    return WitnessAnswer(tuple(gpus), tasks)
+    return WitnessAnswer(tuple(gpus), tasks, stepped)
 
 
 def judge_witnesses(answers: Mapping[str, Answer], user: str, phase: bool) -> Testimony:
@@ -173,12 +176,12 @@ def _judge_cpu_time(nodes: Mapping[str, WitnessAnswer]) -> list[tuple[str, bool 
 
 
 def _list_empty_nodes(nodes: Mapping[str, WitnessAnswer]) -> list[str]:
-    """Nodes that certainly have no task of the job. Empty if no other node has one, because a
-    witness that sees nothing may be blind."""
+    """Nodes that certainly have no task of the job, although others have one of a step. If only the
+    batch script runs, it may have begun nothing elsewhere, or by ssh."""
     empty = [
         n for n, node in nodes.items() if node.tasks and node.tasks.sure and not node.tasks.count
     ]
-    others = any(node.tasks and node.tasks.count for node in nodes.values())
+    others = any(node.tasks and node.tasks.count and node.stepped for node in nodes.values())
     return empty if others else []
 
 

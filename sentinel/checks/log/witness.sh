@@ -22,7 +22,7 @@ by_kernel() {
     }
     $1 == "saw" { saw = 1; next }
     $3 == "?" || (!($3 in own) && $3 ~ /^s/ && !sluid) { unmapped = 1 }
-    $3 in own { ours = 1; if ($4 ~ /^\/step_[^\/]+\/(user\/)?task_[0-9]+(\/|$)/ && !told[$2]++) print "task", $2 }
+    $3 in own { ours = 1; if ($4 ~ /^\/step_[^\/]+\/(user\/)?task_[0-9]+(\/|$)/ && !told[$2]++) print "task", $2, substr($4, 7) }
     END {
       if (unmapped) print "unmapped"
       if (!ours) print "untracked"
@@ -43,12 +43,13 @@ by_slurmd() {
   # shellcheck disable=SC2086 # none, or one word
   listed=$(timeout -k 1 5 scontrol listpids "$1" ${SLURMD_NODENAME:-} 2>/dev/null) || return
   printf '%s\n' "$listed" | awk -v job="$1" '
-    $1 ~ /^[0-9]+$/ && $1 > 0 && $2 == job && $3 != "extern" { print "task", $1 }
+    $1 ~ /^[0-9]+$/ && $1 > 0 && $2 == job && $3 != "extern" { print "task", $1, $3 }
     END { print "saw slurmd" }'
 }
 
 # The tasks that are of the job's user, where the node knows that one; those of others make it
-# `unmapped`. An id that a process inherited proves nothing: anybody may export any. `whole` comes last,
+# `unmapped`. `stepped`: one of them is of a step that srun began, and not of the batch script, which runs
+# on one node alone. An id that a process inherited proves nothing: anybody may export any. `whole` comes last,
 # where all searches have reached their end.
 found() {
   tasks=$(by_kernel "$1")
@@ -65,11 +66,12 @@ $(by_slurmd "$2" "$4")" ;; esac
     $1 == "saw" { saw[$2] = 1 }
     $1 == "task" {
       uid = user == "" ? "" : real_uid($2)
-      if (uid == user) print $2
+      if (uid == user) { print $2; if ($3 ~ /^[0-9]/) stepped = 1 }
       else if (uid != "") is["unmapped"] = 1
     }
     END {
       if ("unmapped" in is) print "unmapped"
+      if (stepped) print "stepped"
       if (("kernel" in saw) && (("slurmd" in saw) || !("untracked" in is))) print "whole"
     }'
 }
@@ -95,7 +97,7 @@ found=$(found "$1" "$2" "${4:-}" "${5:-}")
 pids='' whole=''
 for word in $found; do
   case $word in
-  unmapped) echo unmapped ;;
+  unmapped | stepped) echo "$word" ;;
   whole) whole=1 ;;
   *) pids="$pids $word" ;;
   esac

@@ -427,16 +427,24 @@ def test_a_check_on_many_trainings_tells_it_too() -> None:
     assert night.told == [(150, "again")]
 
 
-def test_who_has_acknowledged_the_first_death_hears_of_the_next(night: Night) -> None:
-    """An acknowledgement stops repeats of what is known. A further death is not known."""
+@pytest.mark.parametrize(("looks_first", "told"), [(True, ["ack", "again"]), (False, ["again"])])
+def test_who_has_acknowledged_the_first_death_hears_of_the_next(
+    night: Night, looks_first: bool, told: list[str]
+) -> None:
+    """An acknowledgement stops repeats of what is known. A further death is not known, and no message
+    says that somebody has it: neither a note, nor that of an acknowledgement that a chain sees late."""
     (alert,) = night.alerts.values()
     ack = Ack(alert=alert.id, who="alice", note="", at=night.watch.clock.now())
     night.orders = Orders(acks={alert.id: ack})
-    night.play(240)
-    night.messages.clear()
+    night.play(240 if looks_first else night.at)
     night.runs.append(dies(12, 250, 10))
+    night.look(270)
     night.play(600)
-    assert night.told == [(270, "again")]
+    assert [reason for _, reason in night.told] == told
+    assert [one.note for one in night.notifications[:-1]] == ["acknowledged by alice"] * (
+        len(told) - 1
+    )
+    assert night.notifications[-1].note == "acknowledged before this by alice"
 
 
 def test_what_dies_under_a_silence_is_told_after_it(night: Night) -> None:

@@ -36,6 +36,7 @@ from sentinel.testing import START
 from tests.lab.cgroups import Cgroups
 
 BUSY = "tasks 0 root 8 0 1000 8 0 3400 3 100\n"
+STEPPED = f"stepped\n{BUSY}"
 STILL = "tasks 0 root 8 0 1000 8 0 1003 3 100\n"
 BLOCKED = "tasks 0 root 8 2 1000 8 2 1003 3 100\n"
 EMPTY = "tasks 0 root 0 0 0 0 0 0 3 100\n"
@@ -90,10 +91,12 @@ def test_what_a_witness_is_worth(text: str, phase: bool, words: str, verdict: st
 
 
 def test_a_node_without_processes_is_named_where_others_have_some() -> None:
-    """The rank there has died; a witness that may not look says nothing."""
-    assert said(BUSY, EMPTY).words.endswith("no process of the job is left on n1")
-    assert said(BUSY, EMPTY).confirms
-    assert "left" not in said(BUSY, UNSEEN).words
+    """The rank there has died; a witness that may not look says nothing. A batch script without a step
+    runs on one node, and may never have begun anything on the others."""
+    assert said(STEPPED, EMPTY).words.endswith("no process of the job is left on n1")
+    assert said(STEPPED, EMPTY).confirms
+    assert said(BUSY, EMPTY) == said(BUSY)
+    assert "left" not in said(STEPPED, UNSEEN).words
     assert "left" not in said(EMPTY, EMPTY).words
 
 
@@ -115,7 +118,7 @@ def test_a_node_that_does_not_answer_is_named_where_others_do() -> None:
 
 def test_many_nodes_are_counted_after_the_first() -> None:
     """One line stays one line."""
-    assert said(BUSY, *[EMPTY] * 9).words.endswith("left on n1, n2, n3, n4 and 5 more nodes")
+    assert said(STEPPED, *[EMPTY] * 9).words.endswith("left on n1, n2, n3, n4 and 5 more nodes")
 
 
 def test_witnesses_that_disagree_decide_nothing() -> None:
@@ -271,12 +274,13 @@ def test_where_slurm_uses_no_cgroups_slurmstepd_is_asked(
         tool.chmod(0o755)
         daemon = subprocess.Popen([title.format(job=job), "60"], executable=program)
         try:
-            node = seen(named(job), {}).tasks
+            answer = seen(named(job), {})
         finally:
             daemon.kill()
             daemon.wait()
-    assert node is not None
-    assert (node.count, node.sure) == (count, sure)
+    assert answer.tasks is not None
+    assert (answer.tasks.count, answer.tasks.sure) == (count, sure)
+    assert answer.stepped == bool(count)
 
 
 @pytest.fixture
@@ -313,6 +317,7 @@ def test_only_tasks_are_processes_of_the_job(groups: Path, place: str, tasks: in
         node = seen(named(job), {})
     assert node.tasks
     assert node.tasks.count == tasks
+    assert node.stepped == (bool(tasks) and place.startswith("step_0/"))
 
 
 A, B = "sDTDM8106N2P00", "sDTDM8106N2P01"
