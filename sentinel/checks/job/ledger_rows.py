@@ -57,9 +57,10 @@ def holds_nodes(seen: SeenJob) -> bool:
 def list_ledger_rows(ctx: Context, run: str, before: Memory, after: Memory) -> list[LedgerRow]:
     """The rows to write after a run of the check: all that has begun or ended since the last one,
     and from time to time what goes on."""
-    now = ctx.now
+    now, due = ctx.now, is_write_due(before.looked, ctx.now)
+    if not due and (after.seen, after.gone) == (before.seen, before.gone):
+        return []
     running = {(s.job_id, s.started): s for s in before.seen if holds_nodes(s)}
-    due = is_write_due(before.looked, now)
     rows = list[LedgerRow]()
     for seen in after.seen:
         if not holds_nodes(seen):

@@ -8,8 +8,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from sentinel.checks.log.futile_starts import FinishedStart, judge_futile_starts, limit_starts
-from sentinel.checks.log.log_coverage import make_job_key
 from sentinel.checks.log.log_findings import WatchedLog
+from sentinel.checks.log.log_state import LogState
 from sentinel.checks.log.memory import Memory
 from sentinel.checks.log.run_tracker import (
     RunTracker,
@@ -25,7 +25,7 @@ from sentinel.checks.run_rows import (
     is_write_due,
     make_held_row,
 )
-from sentinel.core.clock import SECOND, Instant
+from sentinel.core.clock import SECOND
 from sentinel.core.ports import Context
 from sentinel.core.run_ledger import LedgerRow
 from sentinel.slurm.job_states import Phase, state_phase
@@ -62,7 +62,7 @@ def track_runs(ctx: Context, run: str, memory: Memory, seen: Sequence[WatchedLog
     for one in seen:
         work.follow_job(one)
     work.end_missing_jobs()
-    starts, said = limit_starts(work.starts), None
+    starts, said = limit_starts(work.starts) if work.starts else (), None
     if starts and work.jobs and not work.counts_epochs:
         highest = [t.start.highest for t in work.jobs.values() if t.start.highest is not None]
         said = judge_futile_starts(starts, max(highest, default=None))
@@ -83,29 +83,37 @@ class _TrackingPass:
 
     def follow_job(self, one: WatchedLog) -> None:
         """Follow one job that runs."""
-        job, key = one.sight.job, make_job_key(one.sight.job)
+        job = one.sight.job
+        if job is None or job.started is None:
+            return
+        key, known = job.job_id, self._memory.logs.get(job.job_id)
         now = get_steady_wall(one.seen.first, self._ctx.now)
-        if job is None or job.started is None or state_phase(job.state) is Phase.STARTING:
-            return  # Slurm sets the start anew when the nodes are ready
         before = self._before.jobs.get(key)
         if before is None or before.attempt != job.started:
-            self._end_tracker(key, job.job_id, before)
+            if state_phase(job.state) is Phase.STARTING:
+                return  # Slurm sets the start anew when the nodes are ready
+            self._end_tracker(key, key, before)
             before = self._begin_tracker(one)
             self.rows.append(make_held_row(self._run, job, before.gpus, now))
         if before.gpus is None:
             before = replace(before, gpus=find_held_gpus(self._ctx, job))
         self.jobs[key] = before
         if not one.sight.error:
-            spacing = int(max(one.seen.spacing, self._ctx.every or 0.0) * SECOND)
-            before = before if spacing == before.spacing else replace(before, spacing=spacing)
-            found = track_look(self._run, before, self._memory.logs.get(key), one, now)
-            self.jobs[key] = found.tracker
-            self.counts_epochs = self.counts_epochs or found.tracker.counts_epochs
-            self.rows += found.rows
-            self.starts += [found.ended] if found.ended else []
-        if is_write_due(self._get_last_look(key), self._ctx.now):
+            self._track_look(key, before, known, one, now)
+        if is_write_due(known.looked if known else None, self._ctx.now):
             self.rows.append(make_held_row(self._run, job, before.gpus, now))
-            self.rows += list_open_rows(self._run, job.job_id, self.jobs[key], one.seen)
+            self.rows += list_open_rows(self._run, key, self.jobs[key], one.seen)
+
+    def _track_look(
+        self, key: str, before: RunTracker, known: LogState | None, one: WatchedLog, now: int
+    ) -> None:
+        spacing = int(max(one.seen.spacing, self._ctx.every or 0.0) * SECOND)
+        before = before if spacing == before.spacing else replace(before, spacing=spacing)
+        found = track_look(self._run, before, known, one, now)
+        self.jobs[key] = found.tracker
+        self.counts_epochs = self.counts_epochs or found.tracker.counts_epochs
+        self.rows += found.rows
+        self.starts += [found.ended] if found.ended else []
 
     def end_missing_jobs(self) -> None:
         """End the rows of jobs that no longer run, as they were at the last look."""
@@ -134,7 +142,3 @@ class _TrackingPass:
             late=bool(seen.marks) and age > MAX_UNSEEN_START_S * SECOND,
             start=FinishedStart(nodes=job.nodes[:MAX_NODES_CHARS]),
         )
-
-    def _get_last_look(self, key: str) -> Instant | None:
-        before = self._memory.logs.get(key)
-        return before.looked if before else None

@@ -77,6 +77,12 @@ def track_look(
     """Follow one look at a log that could be read. `known` is the log at the look before."""
     job, step = one.sight.job, one.seen.step
     assert job is not None
+    if step is not None and _is_ordinary(before, one, step, now):
+        at, start = (
+            before.at if step == before.last else now,
+            _update_start(before.start, one, step),
+        )
+        return TrackedLook(replace(before, last=step, at=at, looked=now, start=start))
     work = _Tracking(run, job.job_id, before, known, one, now)
     work.bridge_gap(step)
     if step is None:
@@ -93,13 +99,30 @@ def track_look(
     return TrackedLook(tracker, tuple(work.rows), work.ended)
 
 
+def _is_ordinary(before: RunTracker, one: WatchedLog, step: float, now: int) -> bool:
+    """Whether the row of steps only grows with this look. That is so at almost every look, and then
+    one new tracker is all that is made."""
+    phase = one.seen.phase
+    return (
+        0 < before.began > now - MAX_ROW_US
+        and step >= before.last
+        and not (before.hung or (one.verdict.hung and step == before.last))
+        and (phase.name if phase else "") == before.phase
+        and not _is_blind(before, now)
+    )
+
+
+def _is_blind(tracker: RunTracker, now: int) -> bool:
+    return now - tracker.looked > max(MAX_SPACINGS * tracker.spacing, MIN_GAP_US)
+
+
 def _update_start(start: FinishedStart, one: WatchedLog, step: float | None) -> FinishedStart:
     """The start with this look: its first and highest step, and its first error since the last
     progress."""
     if step is not None and (start.highest is None or step > start.highest):
         first = step if start.first is None else start.first
         start = replace(start, first=first, highest=step)
-    cause = _name_first_error(one)
+    cause = _name_first_error(one) if one.seen.troubles else ""
     return start if cause == start.cause else replace(start, cause=cause)
 
 
@@ -110,7 +133,7 @@ def _name_first_error(one: WatchedLog) -> str:
 
 def list_blind_rows(run: str, job: str, tracker: RunTracker, now: int) -> list[LedgerRow]:
     """The time since the last look, if it is so long that nobody knows what happened in it."""
-    if now - tracker.looked <= max(MAX_SPACINGS * tracker.spacing, MIN_GAP_US):
+    if not _is_blind(tracker, now):
         return []
     return [_make_row(run, job, tracker, "blind", tracker.looked, now)]
 
