@@ -63,7 +63,8 @@ def look_at_each(
     `look` gets a context with the training's own memory and time, its subject, and its jobs (empty
     if it no longer runs). `of` names the things that are checked. Users take turns, by the time
     that was spent on each. While other users wait, one call may take at most half of the remaining
-    time. Raises CannotTell if the list of jobs lacks one that runs.
+    time. What fails at one training leaves it unknown, and the others are looked at. Raises CannotTell if the
+    list of jobs lacks one that runs, or if `look` raises it for each training.
     """
     before = (
         None if ctx.one_shot else decode_memory(ctx.memory, TrainingMemories)
@@ -71,6 +72,7 @@ def look_at_each(
     refuse_cut(ctx, [key for ids in before.running.values() for key in ids])
     deadline, again = time.monotonic() + ctx.limit * TIME_SHARE, inf
     reports: dict[str, Report] = {}
+    failed: dict[str, Exception] = {}
     late: list[str] = []
     looked: dict[str, int] = {}
     runs = {subject: [job.job_id for job in jobs] for subject, jobs in theirs.items()}
@@ -93,13 +95,15 @@ def look_at_each(
         own = replace(ctx, limit=max(MIN_LOOK_S, left / share), memory=memory)
         try:
             one = look(own, subject, theirs.get(subject, ()))
-        except CannotTell:
-            raise
         except Exception as error:
-            why, unseen_s = explain_bug(subject, error), 0.0
-            one = _unseen_report(subject, owners.get(subject, ""), unseen_s, memory, of, why)
+            failed[subject], owner = error, owners.get(subject, "")
+            why = explain_failure(subject, error)
+            one = _unseen_report(subject, owner, 0.0, memory, of, why)
         reports[subject] = one
         again = min(again, time.monotonic() + one.again if one.again is not None else inf)
+    whole = [error for error in failed.values() if isinstance(error, CannotTell)]
+    if whole and len(whole) == len(reports):
+        raise whole[0]
     after = {"trainings": _kept_memories(before, reports, runs), "running": runs, "late": late}
     after["looked"] = looked
     return replace(
@@ -109,9 +113,11 @@ def look_at_each(
     )
 
 
-def explain_bug(subject: str, error: Exception) -> str:
-    """What is told if sentinel itself fails at one training: what its user wrote costs nobody else a
-    look. The trace is logged."""
+def explain_failure(subject: str, error: Exception) -> str:
+    """Why one training was not looked at: what its user wrote costs nobody else a look. An error of sentinel
+    itself is logged with its trace."""
+    if isinstance(error, CannotTell):
+        return str(error)
     import logging  # takes half as long as the start of the interpreter
 
     logging.getLogger("sentinel").error("%s failed inside", visible(subject), exc_info=error)

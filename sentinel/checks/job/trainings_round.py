@@ -25,12 +25,11 @@ from sentinel.checks.job.recall import RecalledMemories, is_any_in_queue, recall
 from sentinel.checks.job.settings import JobSettings
 from sentinel.checks.job.shared_nodes import add_ended_runs, list_shared_findings
 from sentinel.checks.job.succession import learn_delays
-from sentinel.checks.trainings import explain_bug
+from sentinel.checks.trainings import explain_failure
 from sentinel.checks.turns import take_turns
 from sentinel.checks.wishes import list_refusals
 from sentinel.core.clock import get_elapsed_s
 from sentinel.core.cluster import Job
-from sentinel.core.errors import CannotTell
 from sentinel.core.guidance import Guidance, look
 from sentinel.core.letters import Letter
 from sentinel.core.model import Coverage, Finding, Report, Sample, Status
@@ -229,7 +228,7 @@ class TrainingsRound:
         try:
             seen = around.judge_view(view, files)
         except Exception as error:
-            why = str(error) if isinstance(error, CannotTell) else explain_bug(subject, error)
+            why = explain_failure(subject, error)
             seen = TrainingResult(make_unknown_finding(self._settings, view, why), (), memory)
         return TrainingResult(seen.finding, seen.wishes, seen.memory.without_stuck())
 
