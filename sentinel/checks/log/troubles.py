@@ -106,12 +106,22 @@ MAX_FRAMES_CHARS = 8000
 """How many characters of a traceback are searched to find out whose code it is."""
 
 
-def _is_survived(last: str, traceback: str) -> bool:
-    """Whether the program survives the traceback: the line before says so, or it is from a thread
-    that only tracks the training. A thread of the training itself does not count, because it may be
-    why the training hangs."""
+def _is_survived(text: str, begin: int, survived: bool) -> bool:
+    """Whether the program survives the traceback that begins here: the line before says so, or it is
+    from a thread that only tracks the training. A thread of the training itself does not count,
+    because it may be why the training hangs. `survived`: of the one before, to which it may belong."""
+    above = text[max(0, begin - MAX_JUDGED_CHARS) : begin].rstrip()
+    last = above.rpartition("\n")[2]
+    traceback = text[begin : begin + MAX_FRAMES_CHARS]
     own = "Exception in thread " in last and _TRACKER_PATTERN.search(traceback) is not None
-    return bool(own or _SURVIVED_PATTERN.search(last) or HANDLED_PATTERN.search(last))
+    said = own or _SURVIVED_PATTERN.search(last) or HANDLED_PATTERN.search(last)
+    return bool(said or (survived and last.endswith(_CHAINED_ENDS)))
+
+
+def _is_killed_elsewhere(line: str) -> bool:
+    """Whether a shell says of another process, whose output goes to a file, that it was killed."""
+    at = line.find("Killed  ")
+    return at >= 0 and _ELSEWHERE_PATTERN.search(line, at) is not None
 
 
 _TroubleMatch = tuple[int, str, TroubleKind | None]
@@ -122,13 +132,14 @@ _LOADER_PATTERN = re.compile(r"shared libraries: |(?:lookup|relocation) error: |
 
 
 def _weigh_exception(
-    text: str, begin: int, found: list[tuple[int, LogTrouble]], one: LogTrouble
+    text: str, begin: int, found: list[tuple[int, LogTrouble]], one: LogTrouble, *, network: bool
 ) -> LogTrouble:
     """The exception of a traceback that begins here, after the errors before it were weighed.
 
     One that was caught says less than the one that arose while it was handled: its rank is lowered. One directly
     below a program whose libraries are not there only misses what that program would have made.
     """
+    one = replace(one, kind=NETWORK_EXCEPTION_KIND if network else EXCEPTION)
     if not found:
         return one
     at, last = found[-1]
@@ -269,8 +280,7 @@ class TroubleFinder:
         Until the last row of `well`, the program was well."""
         found: list[tuple[int, LogTrouble]] = []
         counts: dict[tuple[str, bool], int] = {}
-        end, survived, read, spared = -1, False, 0, -1
-        said = range(0)
+        end, survived, read, spared, said = -1, False, 0, -1, range(0)
         for number, first in enumerate(hits):
             if first[0] <= end or (first[1] == NOT_STARTED_KIND and first[0] in said):
                 continue
@@ -280,12 +290,7 @@ class TroubleFinder:
             if counts.get((name, begin < well.begin), 0) == MAX_TROUBLES_PER_KIND:
                 continue
             if name == TRACEBACK and kind:
-                above = text[max(0, begin - MAX_JUDGED_CHARS) : begin].rstrip()
-                last = above.rpartition("\n")[2]
-                survived = _is_survived(last, text[begin : begin + MAX_FRAMES_CHARS]) or (
-                    survived and last.endswith(_CHAINED_ENDS)
-                )
-                if survived:
+                if survived := _is_survived(text, begin, survived):
                     spared = position
                     continue
                 read += 1
@@ -293,21 +298,15 @@ class TroubleFinder:
             ended = find_traceback_end(text, position) if follow else None
             if ended and _is_told_within(ended, hits):
                 continue
-            carried = ended and ended.start == said.start  # told by the traceback before
-            if carried or any(
-                self._is_ignored(text, at) for at in (position, *([ended.start] if ended else []))
-            ):
-                spared = position
-                continue
-            if kind and (
-                is_setting(text, position)
-                or self._is_handled(text, position, ended, kind)
+            if (
+                (ended and ended.start == said.start)  # told by the traceback before
                 or (
-                    well.rows
+                    kind
+                    and well.rows
                     and name == KILLED_KIND
-                    and (killed := text.find("Killed  ", begin, end)) >= 0
-                    and _ELSEWHERE_PATTERN.search(text, killed, end)
+                    and _is_killed_elsewhere(text[begin:end])
                 )
+                or self._is_spared(text, position, ended, kind)
             ):
                 spared = position
                 continue
@@ -315,10 +314,18 @@ class TroubleFinder:
             one = show_trouble(text, position, ended, kind, name, path, node)
             if ended and not ended.echo:
                 said = range(ended.start, ended.end)
-                name = NETWORK_EXCEPTION_KIND if ended.network else EXCEPTION
-                one = _weigh_exception(text, begin, found, replace(one, kind=name))
+                one = _weigh_exception(text, begin, found, one, network=ended.network)
             found.append((position, one))
         return found, spared
+
+    def _is_spared(
+        self, text: str, position: int, ended: TracebackEnd | None, kind: TroubleKind | None
+    ) -> bool:
+        """Whether it is told to be ignored, is only printed, or the program recovered from it."""
+        places = (position, ended.start) if ended else (position,)
+        return any(self._is_ignored(text, at) for at in places) or bool(
+            kind and (is_setting(text, position) or self._is_handled(text, position, ended, kind))
+        )
 
     def _find_last_words(
         self, text: str, stop: int, path: str, node: str
