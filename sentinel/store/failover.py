@@ -136,7 +136,7 @@ class FailoverStore:
         """Take the lead. Returns the token; 0 if only a lock could be taken for now."""
         self._holder, self._moment = holder, now
         self._trouble, self._backlog = None, Backlog(self._limit)
-        self._changed = self._leads_there = False
+        self._changed = False
         kept = self._spare.read_newest()
         self._alone = not self.primary.term or (kept is not None and kept.begin.alone)
         self.orders = kept.known_orders if kept is not None else self.orders

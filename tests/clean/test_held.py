@@ -68,6 +68,8 @@ def test_a_sticky_root_lets_only_owners_remove(shared: Path) -> None:
     told, _ = asked("list", shared, FILES, who=NOBODY)
     assert [e["name"] for e in told["going"]] == ["f2"]
     assert told["held"] == [f"'f{n}': it belongs to somebody else" for n in (1, 3)]
+    os.chmod(shared, 0o777)
+    assert asked("list", shared, FILES, who=NOBODY)[0]["held"] == []
 
 
 def test_a_root_that_may_not_be_written_is_told_before_anything_is_tried(shared: Path) -> None:

@@ -99,6 +99,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     ),
     "sentinel/clean/tree.py": (
         "tests/clean/test_ages.py",
+        "tests/clean/test_held.py",
         "tests/clean/test_owners.py",
         "tests/clean/test_pointers.py",
         "tests/clean/test_races.py",

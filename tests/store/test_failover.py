@@ -312,3 +312,19 @@ def test_who_was_killed_right_after_it_led_did_not_lead_as_another(start: Start)
     dies(two)
     three.store.take_lead("three", at(2))
     assert summaries(three.primary.read_outbox()) == ["kept"]
+
+
+def test_at_the_end_a_copy_is_written_again_only_after_a_change(start: Start, state: Path) -> None:
+    def written() -> list[int]:
+        files = [path for path in (state.parent / "run").rglob("*") if path.is_file()]
+        return [path.stat().st_mtime_ns for path in files if not path.name.endswith(".lock")]
+
+    for is_changed in (False, True):
+        one = start()
+        one.store.take_lead("one", at())
+        before = written()
+        if is_changed:
+            one.store.commit(told("a"))
+        one.store.release_lead()
+        assert (written() != before) is is_changed
+        assert before

@@ -22,6 +22,7 @@ from sentinel.store.spare_journals import (
     SpareJournals,
     is_recent_repeat,
     make_spare_journals,
+    make_volatile_dirs,
 )
 from sentinel.testing import START
 
@@ -266,6 +267,24 @@ def test_where_nothing_can_be_stored_nothing_is_a_repeat(
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert found == [False, False]
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("own", ["", "/somewhere"])
+def test_where_a_journal_may_lie_that_nobody_configured(
+    monkeypatch: pytest.MonkeyPatch, own: str
+) -> None:
+    """/run is root's alone."""
+    monkeypatch.setenv("XDG_RUNTIME_DIR", own)
+    others = ([own] if own else [], ["/dev/shm", "/tmp"])
+    for uid, runs in ((0, ["/run"]), (1, [])):
+        os.seteuid(uid)
+        try:
+            found = [place.folder for place in make_volatile_dirs("journal")]
+        finally:
+            os.seteuid(0)
+        wanted = [*others[0], *runs, *others[1]]
+        assert found == [f"{folder}/sentinel-{uid}" for folder in wanted]
 
 
 def test_where_the_journals_of_a_state_lie(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,7 @@ from sentinel.core.model import Finding, Status
 from sentinel.testing import START
 from tests.checks.job.making import check, pending
 from tests.checks.job.test_rhythm import after, gone
+from tests.kinds import looks
 
 HOW = Submission(
     id="10", name="train", user="alice", workdir="/w", command="/w/t.sh", gpus=32, nodes=4
@@ -123,6 +124,15 @@ def test_the_node_that_failed_is_named_where_one_alone_can_be(
     """An alert about that node explains this one, so none is guessed."""
     last = with_end(replace(DIED, seen=replace(DIED.seen, nodes=seen)), **end)
     assert find_culprit_node(ended(last)) == node
+
+
+def test_what_shows_the_end_names_the_job_and_its_nodes() -> None:
+    """Where Slurm tells no node of the end, those that the job was seen on; no id that is none."""
+    lost = with_end(DIED, state="NODE_FAIL", nodes="")
+    assert "scontrol show job 10 | cat -v" in looks(told(DIED))
+    assert "sinfo -R -n n1" in looks(told(replace(lost, seen=replace(lost.seen, nodes="n1"))))
+    odd = replace(DIED, seen=replace(DIED.seen, job_id="10_[1-4]"))
+    assert not any("10_" in command for command in looks(told(odd)))
 
 
 def test_the_moment_of_its_end_is_told() -> None:
