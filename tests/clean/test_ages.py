@@ -9,7 +9,7 @@ import pytest
 from sentinel.clean.gone_marks import GONE_MARK, GONE_PREFIX, LOOKED, UNPROVEN, mark_gone
 from sentinel.clean.rules import RetentionRules
 from sentinel.clean.tree import CheckpointRoot, RemovalRefused
-from tests.clean.world import HOUR, RULES, asked, first, going, names, renewed, soon
+from tests.clean.world import HOUR, RULES, WHOLE, asked, first, going, names, renewed, soon
 
 MONTH = 30 * 86_400
 
@@ -144,3 +144,12 @@ def test_what_was_not_proven_is_never_gone_on_with(root: Path) -> None:
     renewed(root)
     asked("remove", root, names=("step2", f"{LOOKED}00000000-step1"))
     assert names(root) == [f"{LOOKED}00000000-step1", "step3", "step4", "step5"]
+
+
+def test_a_pattern_that_fits_the_names_of_a_removal_catches_none_of_them(root: Path) -> None:
+    left = (root / "step1").rename(root / f"{LOOKED}00000000-step1")
+    (root / "step2").rename(root / ".saved-step2")
+    hidden = RetentionRules(r"\..*step(\d+)", complete=WHOLE)
+    assert hidden.fits_name(left.name)
+    found = CheckpointRoot(str(root)).find_steps(hidden)
+    assert [step.first_name for step in found] == [".saved-step2"]
