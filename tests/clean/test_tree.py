@@ -322,9 +322,12 @@ def test_a_name_like_ours_that_is_a_link_or_somebody_elses_stays(root: Path) -> 
     """Leftovers are told by their whole name, and a link is never one."""
     (root / f"{GONE_PREFIX}{'a' * 16}").symlink_to(root.parent / "treasure")
     (root / f"{GONE_PREFIX}mine").mkdir()
-    asked("remove", root, names=("step1",))
+    os.mkfifo(root / f"{GONE_PREFIX}{'b' * 16}")
+    told, complaint = asked("remove", root, names=("step1",))
+    assert (told["removed"], complaint) == (1, "")
     assert treasure(root) == "gold"
     assert f"{GONE_PREFIX}mine" in names(root)
+    assert CheckpointRoot(str(root)).find_leftovers(RULES, time.time()) == []
 
 
 def test_a_marker_that_is_a_link_makes_nothing_complete(root: Path) -> None:

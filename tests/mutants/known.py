@@ -222,6 +222,11 @@ SURVIVORS: dict[tuple[str, str, str], str] = {
     ): "for the type only: what is known to hang was told by a probe",
     (
         "sentinel/checks/job/succession.py",
+        "requeued = SubmitDelay(get_elapsed_s(last.at, now), at, told_at > 0, True, told_at)",
+        "(1)",
+    ): "no message was sent in the first second of 1970",
+    (
+        "sentinel/checks/job/succession.py",
         "starts = [(run.started_at_s or 0, None)]",
         "(1)",
     ): "both are long before any end",

@@ -191,6 +191,7 @@ def element(job_id: str, array: str, *, state: str = "FAILED", started: int = NO
         ([element("11", "10")], []),
         ([element("11", "11"), element("12", "11", started=NOW + 1)], [2.0]),
         ([element("11", "11"), element("12", "12", started=NOW + 20)], [2.0, 15.0]),
+        ([element("11", ""), element("12", "", started=NOW + 20)], [2.0, 15.0]),  # no arrays
     ],
 )
 def test_elements_of_an_array_do_not_follow_one_another(
@@ -211,6 +212,10 @@ def test_what_was_gone_before_or_never_ran_is_no_follower() -> None:
     now = shift_instant(START, 60)
     last, earlier = element("10", "10", started=NOW - 7), element("11", "11")
     assert learn_delays(Memory(gone=(last,)), Memory(gone=(last, earlier)), [], now).delays == {}
+    alive = Memory(gone=(last,), seen=(earlier.seen,))
+    ended = replace(earlier, at=now)
+    assert learn_delays(alive, Memory(gone=(last, ended)), [], now).delays == {}
+    assert learn_delays(Memory(gone=(last,)), Memory(gone=(last, ended)), [], now).delays != {}
     never = replace(earlier, at=now, seen=replace(earlier.seen, state="PENDING"), end=None)
     assert learn_delays(Memory(gone=(last,)), Memory(gone=(last, never)), [], now).delays == {}
 

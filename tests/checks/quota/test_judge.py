@@ -52,6 +52,14 @@ def test_the_fullest_decides(used: float, status: Status) -> None:
     assert finding.details.startswith("OST0007") == status.bad
 
 
+def test_without_a_limit_of_its_space_a_target_is_judged_by_its_inodes() -> None:
+    only = SpaceLimits(free=Size(TB), inodes_used=Share(90))
+    full = target(99, inodes=1000, inodes_used=900)
+    assert targets_finding("/scratch", [full], only, CRIT).status is Status.CRITICAL
+    assert targets_finding("/scratch", [full], only, only).status is Status.CRITICAL
+    assert targets_finding("/scratch", [target(99)], only, only).status is Status.OK
+
+
 def test_metadata_is_judged_by_itself() -> None:
     """Both kinds that are bad are told; the worse decides."""
     finding = found(target(86), target(96, "metadata", "MDT0000"))
