@@ -76,10 +76,8 @@ def look_at_each(
     late: list[str] = []
     looked: dict[str, int] = {}
     runs = {subject: [job.job_id for job in jobs] for subject, jobs in theirs.items()}
-    current = dict.fromkeys([*theirs, *before.running])
-    first = [subject for subject in before.late if subject in current]
     owners = {subject: jobs[0].user for subject, jobs in theirs.items()}
-    order = dict.fromkeys([*first, *current])
+    order = dict.fromkeys([*before.late, *theirs, *before.running])
     for subject, share in _share_time(order, owners):
         memory = before.trainings.get(subject, {})
         left = deadline - time.monotonic()

@@ -91,6 +91,23 @@ def test_of_those_that_ended_the_newest_are_remembered(clock: MovedClock) -> Non
     assert kept["runs"] == {"looks": 2}
 
 
+def test_what_ended_again_is_the_newest_of_those_that_ended(clock: MovedClock) -> None:
+    check = Counting(clock)
+    ended = [f"train-{n}" for n in range(MAX_ENDED_REMEMBERED)]
+    for more in (ended, ["train-0"], ["new"]):
+        check.run("runs", *more)
+        check.run("runs")
+    assert {*ended, "new", "runs"} - set(check.memory["trainings"]) == {"train-1"}
+
+
+def test_an_end_that_there_was_no_time_for_is_looked_at_in_the_next_run(clock: MovedClock) -> None:
+    check = Counting(clock, seconds=0.5)
+    check.run("one", "two")
+    assert check.looks(check.run("one", limit=1.6))["two"] == UNSEEN_FOR_TIME
+    assert check.looks(check.run("one"))["two"] == "looked at 2 times"
+    assert "two" not in check.looks(check.run("one"))
+
+
 def test_a_look_gets_the_time_that_is_left_of_its_share(clock: MovedClock) -> None:
     """So that the check ends within its own limit, and what was seen is remembered."""
     check = Counting(clock, seconds=1.0)
