@@ -104,6 +104,7 @@ def test_an_end_that_there_was_no_time_for_is_looked_at_in_the_next_run(clock: M
     check = Counting(clock, seconds=0.5)
     check.run("one", "two")
     assert check.looks(check.run("one", limit=1.6))["two"] == UNSEEN_FOR_TIME
+    assert check.memory["running"]["two"] == ["two"]  # a list of jobs that lacks it may be cut
     assert check.looks(check.run("one"))["two"] == "looked at 2 times"
     assert "two" not in check.looks(check.run("one"))
 

@@ -322,6 +322,7 @@ def test_a_name_like_ours_that_is_a_link_or_somebody_elses_stays(root: Path) -> 
     """Leftovers are told by their whole name, and a link is never one."""
     (root / f"{GONE_PREFIX}{'a' * 16}").symlink_to(root.parent / "treasure")
     (root / f"{GONE_PREFIX}mine").mkdir()
+    (root / f"{GONE_PREFIX}{'c' * 16}").symlink_to(root.parent / "treasure" / "gold")
     os.mkfifo(root / f"{GONE_PREFIX}{'b' * 16}")
     told, complaint = asked("remove", root, names=("step1",))
     assert (told["removed"], complaint) == (1, "")
