@@ -354,8 +354,12 @@ def _read_target(target: str, pointer: str, seen: os.stat_result) -> bytes:
     try:
         if not os.path.samestat(os.fstat(at), seen):
             raise UnreadablePointer(f"{pointer}: was replaced while it was read")
-        with open(f"/proc/self/fd/{at}", "rb") as file:
+        # Whoever holds a lease on it (fcntl(2)) would keep who opens it waiting.
+        flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
+        with open(os.open(f"/proc/self/fd/{at}", flags), "rb") as file:
             return file.read(MAX_POINTER_BYTES)
+    except OSError as error:
+        raise _unread_error(pointer, error) from None
     finally:
         os.close(at)
 

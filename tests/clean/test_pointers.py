@@ -3,8 +3,10 @@
 The forms are those that trainers write; see the table in docs/clean.md.
 """
 
+import fcntl
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -515,6 +517,20 @@ def test_a_pointer_that_hangs_is_named_and_nothing_goes(root: Path, fuse: Fuse) 
     assert (report.status, report.requests) == (Status.UNKNOWN, ())
     assert report.findings[0].summary.endswith(f"{root}/latest does not answer")
     fuse.release()
+
+
+def test_a_lease_on_what_a_link_names_keeps_nobody_waiting(root: Path) -> None:
+    """Who opens a leased file waits for 45 s (/proc/sys/fs/lease-break-time of fcntl(2)); not even one."""
+    (root / "told.txt").write_text("step1\n")
+    (root / "latest").symlink_to("told.txt")
+    assert asked("list", root)[0] is not None  # the control
+    leased = os.open(root / "told.txt", os.O_RDWR)
+    fcntl.fcntl(leased, fcntl.F_SETSIG, signal.SIGURG)  # which is ignored, unlike SIGIO
+    fcntl.fcntl(leased, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+    told, complaint = asked("list", root)
+    os.close(leased)
+    assert told is None
+    assert f"{root}/latest: cannot be read: Resource temporarily unavailable" in complaint
 
 
 def test_the_check_says_which_pointer_it_is(root: Path) -> None:

@@ -30,9 +30,41 @@ for n in range(4):
     put(f"step4/{n}.index.json", "[" + "[[[]]]," * 4_000_000 + "[]]")
 os.mkdir("../over")
 """
+SET_TIMES = """
+import os, subprocess, sys
+for number, moment in enumerate(map(int, sys.argv[2:])):
+    for step in (1, 2, 3):
+        folder = f"{sys.argv[1]}/time{number}/ckpt/step{step}"
+        os.makedirs(folder)
+        open(f"{folder}/w", "w").write("weights")
+        subprocess.run(["touch", "-d", f"@{moment}", f"{folder}/w", folder])
+print("set")
+"""
+TIMES = (2**62, -(2**62), 2**63 - 1, 253_402_300_801)
 PLACES = 2 + 4000 + 400 + 4
 MAX_MEMORY_KIB = 2**20
 """Of the service at its most; it has 150,000 beside all other attacks. The names of step1 made it 2,000,000."""
+
+
+def set_times(stage: Stage) -> Outcome:
+    """Checkpoints with times that no calendar holds, in a file system that keeps them: those of all other
+    users are judged as before."""
+    folder = f"/dev/shm/{stage.mallory.name}-times"
+    done = stage.python_as(stage.mallory, SET_TIMES, folder, *TIMES).communicate(timeout=30)[0]
+    try:
+        for number in range(len(TIMES)):
+            name = f"maltime{number}"
+            (stage.mallory.home.parent / name).symlink_to(f"{folder}/time{number}")
+            stage.lab.sbatch("exec sleep 500", name=name, user=stage.mallory, output="/dev/null")
+        ended = stage.await_passes("saves", 3, 120)
+    finally:
+        stage.lab.run(["rm", "-rf", folder])
+    harm = [] if ended and done else ["the check `saves` did not come to its end"]
+    told = [m["summary"] for m in stage.book if (m["check"], m["subject"]) == ("saves", "")]
+    harm += [
+        f"it sees nobody's: {text[:200]}" for text in told if text.startswith("internal error")
+    ]
+    return Outcome(len(TIMES), harm)
 
 
 def promise_parts(stage: Stage) -> Outcome:

@@ -42,6 +42,19 @@ sys.exit(subprocess.run(program_argv(sys.argv[1], sys.argv[2], rules, sys.argv[3
 """
 
 
+HOLD_LOCKS = """
+import fcntl, os, sys, time
+held = []
+for folder, _, files in os.walk(sys.argv[1]):
+    for name in (".", *files):
+        try:
+            held.append(os.open(os.path.join(folder, name), os.O_RDONLY))
+            fcntl.flock(held[-1], fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            pass
+print(len(held), flush=True)
+time.sleep(300)
+"""
 LINK = """
 import os, sys
 for name in sys.argv[3:]:
@@ -82,6 +95,23 @@ def link_where_root_writes(stage: Stage) -> Outcome:
     return Outcome(sum(map(len, places.values())), harm)
 
 
+def hold_locks(stage: Stage) -> Outcome:
+    """Mallory holds the lock of each folder that she may open below a base of root's, for ever."""
+    base = stage.folder / "locked"
+    script = base / "cron.hourly" / "x.slurm"
+    script.parent.mkdir(parents=True)
+    script.write_text("#!/bin/sh\nexit 0\n")
+    argv = [sys.executable, "-m", "sentinel", "cron", "run", "--base", str(base)]
+    _run(stage, argv)
+    holder = stage.python_as(stage.mallory, HOLD_LOCKS, base)
+    assert holder.stdout
+    held = int(holder.stdout.readline())
+    done = _run(stage, argv)
+    holder.kill()
+    stopped = "another pass" in done.stdout + done.stderr or done.returncode
+    return Outcome(held, [f"nothing is run: {done.stdout[-200:]}"] if stopped else [])
+
+
 def rename_what_root_cleans(stage: Stage) -> Outcome:
     """Data of alice's gets the name of an old step, and her newest step an old number; a mount whose
     server has ended lies beside them. Root removes what its rules say, in a folder of all and in one
@@ -102,9 +132,14 @@ def rename_what_root_cleans(stage: Stage) -> Outcome:
             harm.append(f"root removed what she had renamed: {done.stdout[:200]}")
     with Fuse(root / "step50", stage.mallory.uid) as mount:
         mount.fail(errno.ENOTCONN, "getattr", "lookup")
-        done = _clean(stage, "list", root)
-    harm += [] if done.returncode == 0 else [f"nothing can be cleaned: {done.stderr[:200]}"]
-    return Outcome(3, harm)
+        done = [_clean(stage, "list", root)]
+        mount.fail(0)
+        mount.hold("getattr", "lookup", "opendir")
+        done.append(_clean(stage, "list", root))
+        waited = mount.withheld()
+    harm += [f"nothing can be cleaned: {one.stderr[:200]}" for one in done if one.returncode]
+    harm += ["a mount of hers was looked at"] if waited else []
+    return Outcome(4, harm)
 
 
 def dig_where_root_adds_up(stage: Stage) -> Outcome:
