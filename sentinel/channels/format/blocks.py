@@ -14,6 +14,7 @@ from sentinel.channels.format.text import (
     ACTS_HEADING,
     AlertCard,
     card_facts,
+    list_turns,
     more_commands,
     overview_line,
     rank_cards,
@@ -76,7 +77,9 @@ def _chat_of_one(c: AlertCard) -> ChatContent:
 def _chat_of_several(cards: Sequence[AlertCard]) -> ChatContent:
     title = ("[dry run] " if cards[0].dry_run else "") + overview_line(cards)
     items = tuple(
-        MessageBlock("line", _list_item(c), -n, count=c.count) for n, c in enumerate(cards[:LISTED])
+        MessageBlock("line", _list_item(c), -turn, count=c.count)
+        for c, turn in zip(cards, list_turns(cards), strict=True)
+        if turn < LISTED
     )
     runbooks = {c.runbook for c in cards if not c.ended}
     runbook = runbooks.pop() if len(runbooks) == 1 else ""

@@ -94,6 +94,7 @@ class AlertCard(Struct, frozen=True, kw_only=True):
     ack_all: str = ""  # The link that acknowledges all alerts of the message.
     picture: bytes = b""
     count: int = 1
+    owner: str = ""  # Whose job it is about. Empty if it is no user's.
 
 
 def make_card(notification: Notification) -> AlertCard:
@@ -139,6 +140,7 @@ def make_card(notification: Notification) -> AlertCard:
         config=n.config,
         ack_all=n.links.get(ACK_ALL, ""),
         picture=n.picture or b"",
+        owner=n.labels.get(OWNER_LABEL, ""),
     )
 
 
@@ -330,13 +332,26 @@ def _describe_shared(cards: Sequence[AlertCard]) -> str:
     return f", each: {shorten_to_clauses(first.pop()[1], _MIN_SUBJECT_SUMMARY)}{when}"
 
 
+def list_turns(cards: Sequence[AlertCard]) -> list[int]:
+    """The turn of each card if the users take turns. Where there is no room for all, those of the last
+    turns are left out: many alerts of one user hide no other's, however bad they are."""
+    order = interleave(range(len(cards)), lambda place: cards[place].owner)
+    turns = [0] * len(cards)
+    for turn, place in enumerate(order):
+        turns[place] = turn
+    return turns
+
+
 def further_lines(cards: Sequence[AlertCard]) -> Iterator[str]:
     """One line for each alert that is not shown in full, up to a limit."""
-    for c in cards[FULL : FULL + LISTED]:
-        yield f"{c.word} {c.title}: {shortened(c.summary, 120)}"
-    if len(cards) > FULL + LISTED:
-        rest = sum(c.count for c in cards[FULL + LISTED :])
-        yield f"and {rest} more: {name_config('sentinel alerts list', cards[0].config)}"
+    rest = cards[FULL:]
+    turns = list_turns(rest)
+    for c, turn in zip(rest, turns, strict=True):
+        if turn < LISTED:
+            yield f"{c.word} {c.title}: {shortened(c.summary, 120)}"
+    if len(rest) > LISTED:
+        left = sum(c.count for c, turn in zip(rest, turns, strict=True) if turn >= LISTED)
+        yield f"and {left} more: {name_config('sentinel alerts list', cards[0].config)}"
 
 
 def card_sections(c: AlertCard) -> Iterator[tuple[str, tuple[str, ...]]]:

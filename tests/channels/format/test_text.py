@@ -1,14 +1,17 @@
 """What people read: every fact is there, every foreign text is inert, at every size."""
 
 import subprocess
+from collections.abc import Mapping
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from sentinel.channels.format.blocks import fit_blocks, make_chat
 from sentinel.channels.format.facts import MAX_FACTS, format_fact
 from sentinel.channels.format.html import render_cards_html
 from sentinel.channels.format.text import (
@@ -370,6 +373,27 @@ def test_of_many_alerts_the_later_ones_get_a_line(count: int) -> None:
         assert body.count("sentinel explain") == min(count, FULL)
         assert body.count("sum-") == min(count, FULL + LISTED)
         assert ("1 more: sentinel alerts list" in body) == (count == FULL + LISTED + 1)
+
+
+@pytest.mark.parametrize("count", [FULL - 2, 3 * LISTED])
+def test_many_alerts_of_one_user_hide_no_other_s(count: int) -> None:
+    """However bad they are: a warning of somebody else's and one of a disk have their line, in a chat too."""
+    theirs: Mapping[str, Any] = {"status": Status.WARNING, "severity": Status.WARNING}
+    words = [f"{chr(97 + n % 26)}{chr(97 + n // 26)}" for n in range(count)]
+    many = [
+        *(notification(subject=f"m/{w}", summary=f"{w} died", labels={"user": "m"}) for w in words),
+        notification(subject="a/train", labels={"user": "a"}, **theirs),
+        notification(subject="/scratch", labels={}, kind="fs", check="disk", **theirs),
+    ]
+    chat = "".join(block.text for block in fit_blocks(make_chat(many), 4000))
+    for body in (*bodies(*many), chat):
+        assert "train" in body
+        assert "/scratch" in body
+    for body in bodies(*many):
+        assert body.index(words[0]) < body.index("/scratch")  # the worst first, as before
+        left = len(many) - FULL - LISTED
+        assert ("more: sentinel alerts list" in body) == (left > 0)
+        assert left < 0 or f"and {left} more" in body
 
 
 def test_megabytes_become_a_page() -> None:
