@@ -28,6 +28,8 @@ _EXTENSION = re.compile(r"\.([A-Za-z]{2,})(?![A-Za-z0-9])")
 _STAMP = re.compile(r"[0-9]{4}")
 """What a program puts into the name of a copy, before its extension: a date or the number of a process
 (`x.sync-conflict-20261129-0315.sh` of Syncthing, `x_BACKUP_4711.sh` of git)."""
+_BEFORE = "\ufeff \t\r\n".encode()
+"""What an editor may leave before the first line: a byte order mark, blanks, empty lines."""
 _OPEN_FLAGS = os.O_RDONLY | os.O_NONBLOCK
 
 
@@ -195,8 +197,11 @@ def _look_at_file(path: str, key: str, directory: str, trust: CronTrust) -> Foun
 def _parse_script(text: bytes, path: str, key: str, directory: str) -> FoundScript:
     is_program = not text.startswith(b"#!")
     if is_program:
-        if path.endswith(".slurm"):
-            return FoundScript(key=key, path=path, refused="has no first line like #!/bin/bash")
+        # Behind a mark of an editor or an empty line nobody sees `#!`, and sh would run what is Python's.
+        if path.endswith(".slurm") or text.lstrip(_BEFORE).startswith(b"#!"):
+            return FoundScript(
+                key=key, path=path, refused="does not begin with a line like #!/bin/bash"
+            )
         text = b""
     if len(text) == MAX_SCRIPT_BYTES:
         return FoundScript(key=key, path=path, refused="is larger than 1 MiB")

@@ -169,10 +169,14 @@ def _split_typed_line(
 
     program, *words = job.line.split() or [""]
     options, command = split_sbatch_words(words)
-    if not command or "--" in words[: -len(command)] or program.rpartition("/")[2] != "sbatch":
+    # A site may have renamed it, behind a wrapper (sbatch.real).
+    named = program.rpartition("/")[2].partition(".")[0]
+    if not command or "--" in words[: -len(command)] or named != "sbatch":
         return (), ()
     script, *arguments = job.command.split()
     same = normpath(join(job.workdir, command[0])) == normpath(script)
+    if not same and script.endswith(f"/{command[0]}") and "/" not in command[0]:
+        same, command = True, (script, *command[1:])  # sbatch found it in PATH
     moved = any(one.name == "chdir" for one in options)
     odd = any(
         one.name in _UNREPEATABLE

@@ -88,8 +88,13 @@ def exclusions(jobs: Iterable[Job], nodes: int, now: Instant) -> Iterator[GpuEve
 
 
 def running(jobs: Iterable[Job], nodes: Iterable[Node]) -> list[Running]:
-    """Jobs on nodes that Slurm has just lost: only such jobs can end with NODE_FAIL."""
-    lost = {n.name for n in nodes if n.state == "DOWN" or n.flags & _LOST}
+    """Jobs on nodes that Slurm has just lost: only such jobs can end with NODE_FAIL. Who sets a node DOWN for
+    planned work ends them too, and that proves nothing against the node."""
+    lost = {
+        n.name
+        for n in nodes
+        if (n.state == "DOWN" or n.flags & _LOST) and classify_reason(n.reason) != "maintenance"
+    }
     return [
         Running(job_id=job.job_id, nodes=job.nodes, count=job.node_count)
         for job in jobs

@@ -280,6 +280,8 @@ def _with_end(gone: GoneJob, memory: Memory, past: JobPast, now: Instant) -> Gon
         return structs.replace(
             gone, asked=lost is not None or runaway, lost=lost, runaway=newest.state * runaway
         )
+    if lost is not None and newest.ended is not None and newest.ended < lost:
+        lost = None  # it was booked before: ids begin anew at MaxJobId too
     return structs.replace(
         gone, seen=_with_run_identity(gone.seen, newest), asked=True, end=newest.run_end, lost=lost
     )
