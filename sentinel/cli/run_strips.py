@@ -25,17 +25,20 @@ STRIP_MARKS: dict[StripClass, tuple[str, str]] = {
 }
 """The character and the style of each class."""
 
+SHORT_LABELS: dict[StripClass, str] = {"queued": "queue, start", "blind": "unknown"}
+"""What people read in place of the name of a class. All seven fit into 80 columns."""
+
 
 def render_run_strips(runs: Sequence[RunFact], now: float) -> list[Text]:
     """A line for each run: its last day and its last week. Then what the characters in them mean."""
     lines = [_render_run(run, now) for run in runs]
     drawn = {mark for line in lines for mark in line.plain[NAME_COLUMNS:]}
     words = [
-        f"{mark} {'not known' if kind == 'blind' else kind}"
+        f"{mark} {SHORT_LABELS.get(kind, kind)}"
         for kind, (mark, _) in STRIP_MARKS.items()
         if mark in drawn
     ]
-    legend = [Text(f"{'  '.join(words)}  (a mark: 1h, 6h)", style="dim")] if words else []
+    legend = [Text(f"{'  '.join(words)}  (each 1h, 6h)", style="dim")] if words else []
     return [*lines, *legend]
 
 

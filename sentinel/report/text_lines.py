@@ -189,7 +189,7 @@ def _render_interruptions(
     for cost, one in list_dearest(account):
         cause = CAUSE_LABELS.get(one.cause, one.cause)
         nodes = f" {shortened(visible(one.nodes), 20)}" if one.nodes else ""
-        end = {"automatic": ", went on by itself", "person": ", a person went on"}
+        end = {"automatic": ", went on by itself", "person": ", started again by a person"}
         yield (
             f"    {format_time(one.at)}  {format_hours(cost / HOUR_US):>8} GPU-h  "
             f"{cause}{nodes}{end.get(one.ended_by, '')}"

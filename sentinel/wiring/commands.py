@@ -64,7 +64,7 @@ def run_tick(
 
     async def run_single_pass() -> tuple[list[CheckRun], bool]:
         engine = make_engine(settings, store, clock, notices, dry_run, invalid)
-        await lead_or_report(engine, settings, store)
+        await lead_or_report(engine, settings, store, "one pass of sentinel")
         try:
             done = await one_pass(
                 engine,
@@ -115,19 +115,21 @@ def open_state_or_report(settings: Settings, clock: SystemClock) -> tuple[Store,
         raise
 
 
-async def start_leading(engine: Engine, settings: Settings) -> None:
-    """Begin to lead, and end an alert about a failed start."""
-    await engine.start_leading(name_lease_holder())
+async def start_leading(engine: Engine, settings: Settings, who: str = "sentinel") -> None:
+    """Begin to lead as `who`, and end an alert about a failed start."""
+    await engine.start_leading(name_lease_holder(who))
     await cannot_start.report_recovery(settings, engine)
 
 
-async def lead_or_report(engine: Engine, settings: Settings, store: Store) -> None:
+async def lead_or_report(
+    engine: Engine, settings: Settings, store: Store, who: str = "sentinel"
+) -> None:
     """Begin to lead. If that fails, also because of a leader that hangs, people are notified
     first."""
 
     async def start_or_find_silent() -> None:
         try:
-            await start_leading(engine, settings)
+            await start_leading(engine, settings, who)
         except StoreBusy as error:
             raise (
                 cannot_start.find_silent_leader(settings, store, error, SystemClock().now())
@@ -148,10 +150,10 @@ async def report_start_errors(settings: Settings, beginning: Coroutine[Any, Any,
         raise
 
 
-def name_lease_holder() -> str:
-    """The name of this process for other processes that want to lead."""
+def name_lease_holder(who: str) -> str:
+    """The name of this process for people, and for other processes that want to lead."""
     job = os.environ.get("SLURM_JOB_ID", "")
-    return f"sentinel on host {os.uname().nodename}, pid {os.getpid()}" + (
+    return f"{who} on host {os.uname().nodename}, pid {os.getpid()}" + (
         f" of job {job}" if job else ""
     )
 

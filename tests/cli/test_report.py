@@ -70,6 +70,17 @@ def render_account(
     return render_report(RunReport(account=account), format_time, bars=bars)
 
 
+def test_an_end_after_which_a_person_submitted_says_so() -> None:
+    """An hour later, and its steps go on."""
+    later = (
+        held(0, 100, "1", cause="gpu"),
+        held(160, 300, "2", submitted=155),
+        steps(170, 290, 0, 120, "2"),
+    )
+    (account,) = account_runs(later, "", at(-10), at(400))
+    assert "GPU, started again by a person" in "\n".join(render_account(account, minutes_text))
+
+
 def test_what_a_person_reads() -> None:
     """A sentence, then a line for each part; all fit into 80 columns."""
     (account,) = account_runs(LIFE, "", at(-10), at(400))

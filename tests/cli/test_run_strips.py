@@ -29,10 +29,12 @@ def test_a_day_and_a_week_in_characters() -> None:
     line, legend = (text.plain for text in render_run_strips([run], now))
     day = " " * 6 + "x" * 12 + "▓" * 6
     assert line == f"{'a-training-of…':<14} 24h {day} 7d {'█' * 22}!! xx▓"
-    assert legend == "█ steps  ▓ slow  ! hung  x down  (a mark: 1h, 6h)", (
-        "what is drawn, and no more"
-    )
+    assert legend == "█ steps  ▓ slow  ! hung  x down  (each 1h, 6h)", "what is drawn, and no more"
     assert render_run_strips([], now) == []
+    starts = RunFact(run="x", strip=(StripFact(now - 60, now, "queued"),))
+    assert render_run_strips([starts], now)[-1].plain.startswith(
+        ". queue, start "
+    )  # its job may run
 
 
 def test_a_strip_of_which_nothing_is_known_has_no_legend() -> None:

@@ -1,12 +1,17 @@
 """`status` says what is wrong first, each thing once; `explain` has a time line of what was told."""
 
+import json
+import os
+import sys
 from datetime import datetime, timezone
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
+from sentinel.cli import main
 from sentinel.cli.panels import render_watcher
 from sentinel.cli.status import print_status
 from sentinel.cli.time_line import explain_silence, render_time_line
@@ -253,3 +258,17 @@ def test_the_reason_why_nobody_was_told_is_the_true_one(
     }
     assert explain_silence(facts) == why
     assert list(render_time_line(facts, NOW))[-1] == f"told: nobody, {why}"
+
+
+def test_a_pass_at_work_is_no_service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What `status` says while a pass runs, read by a check of that pass."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    file, heard = tmp_path / "sentinel.yaml", tmp_path / "heard"
+    ask = f"COLUMNS=200 {sys.executable} -m sentinel status -c {file} >{heard}"
+    checks = {"itself": {"kind": "exec", "command": ["sh", "-c", ask], "timeout": "60s"}}
+    file.write_text(json.dumps({"state": str(tmp_path / "state"), "checks": checks}))
+    assert main(["tick", "-c", str(file)]) == 0
+    assert (
+        f"one pass of sentinel on host {os.uname().nodename}, pid {os.getpid()} since"
+        in heard.read_text()
+    )

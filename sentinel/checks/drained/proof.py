@@ -282,7 +282,8 @@ def _prove_reasons(sight: NodeEvidence, rules: ProofRules) -> ProofItem:
             "history", "its reason is an older one; why it left service now is not known"
         )
     if trouble := sight.history.trouble:
-        return ProofItem(name="history", good=None, text=visible(f"slurmctld's log: {trouble}"))
+        text = visible(f"not known: slurmctld's log: {trouble}")
+        return ProofItem(name="history", good=None, text=text)
     if not (is_absence_watched(sight.readings) or sight.history.whole):
         return ProofItem(name="history", good=None, text=_NOT_WATCHED_TEXT)
     return ProofItem(name="history", good=True, text="no other reason since it left service")

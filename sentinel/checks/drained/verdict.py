@@ -22,7 +22,7 @@ from sentinel.slurm.node_states import format_state, reason_params, unfit_flags
 _ITEM_MARKS = {True: "+", False: "-", None: "?"}
 ITEM_LEGEND = "Before it may work again (+ passed, - failed, ? not known):"
 _ITEM_LABELS = {
-    "history": "why it was drained",
+    "history": "another reason for the drain",
     "responds": "the node could not be asked",
     "blocked": "hanging",
     "steps": "jobs",
@@ -64,6 +64,9 @@ _REPAIR_FIRST = f"The details name what failed (-). Put that right first. {_UNDR
 _ASK_AGAIN = (
     "The details say what is not known. `sentinel nodes probe` below asks the node again; if it does not"
     " answer, see at its console whether it is up."
+)
+_SEE_YOURSELF = (
+    f"The details say what is not known (?). See for yourself whether it is fine. {_UNDRAIN_STEP}"
 )
 _REASON_MEANINGS = {"Kill task failed": "Slurm could not end a job's processes"}
 _REQUIRED_ITEMS = frozenset({"reservation", "history", "responds"})
@@ -139,7 +142,8 @@ def _guide_drained(
     name = visible(sight.node.name)
     failed = {item.name for item in items if item.good is False}
     step = next((text for part, text in _FIRST_STEPS.items() if part in failed), "")
-    unclear = _REPAIR_FIRST if failed else _ASK_AGAIN
+    answers = any(item.name == "responds" and item.good for item in items)
+    unclear = _REPAIR_FIRST if failed else _SEE_YOURSELF if answers else _ASK_AGAIN
     verdict = visible(_describe_verdict(sight, items, asked=asked, before=before))
     want = "undrain" if clean else "look at"
     return Guidance(
