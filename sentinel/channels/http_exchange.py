@@ -29,7 +29,6 @@ from sentinel.channels.tls import client_context, tls_trouble, tls_words
 from sentinel.core.errors import ChannelError
 from sentinel.core.values import duration_text
 
-_PATIENCE = 1.0  # seconds for the rest of an answer after its status was read
 # rounds of the event loop until a connection that was shut down is closed; three are needed
 _ROUNDS = 20
 # no compression: a few compressed bytes may expand to gigabytes
@@ -116,7 +115,7 @@ async def _read_beginning(request: HttpRequest, response: aiohttp.ClientResponse
             body.extend(chunk)
 
     with contextlib.suppress(aiohttp.ClientError, OSError, asyncio.TimeoutError):
-        await asyncio.wait_for(read(), _PATIENCE)
+        await asyncio.wait_for(read(), request.patience)
     return bytes(body)
 
 

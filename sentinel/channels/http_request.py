@@ -45,6 +45,7 @@ class HttpRequest(Struct, frozen=True, kw_only=True):
     ca_file: str = ""  # PEM file of the only CA to trust; empty: the system's.
     hidden: tuple[str, ...] = ()
     most: int = _BODY
+    patience: float = 1.0  # seconds for the rest of an answer after its status was read
 
     @property
     def secret_parts(self) -> set[str]:

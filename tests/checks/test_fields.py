@@ -22,7 +22,7 @@ from sentinel.config.loader import load_config
 from sentinel.config.shapes import RecordShape, settings_fields, type_shape
 from sentinel.core.clock import Instant, shift_instant
 from sentinel.core.cluster import Controller, Job, Node
-from sentinel.core.errors import SentinelError
+from sentinel.core.errors import CannotTell, SentinelError
 from sentinel.core.gpu_ledger import GpuEvent, GpuSighting
 from sentinel.core.node_answers import Answer, Answered
 from sentinel.nodes.probe import NodeMemory, NodeProbe, ProbeRequest
@@ -233,7 +233,10 @@ def of_idle(check: Any) -> Any:
     world.held["12"] = 8
     world.nodes["node-1"].steps.clear()
     world.nodes["node-1"].has_daemon("12")
-    return repr([report.findings for report in world.watch(4500)])
+    try:
+        return repr([report.findings for report in world.watch(4500)])
+    except CannotTell as error:
+        return str(error)
 
 
 def of_hosts(check: Any) -> Any:
@@ -338,6 +341,7 @@ FIELDS: dict[str, dict[str, Any]] = {
     },
     "idle": {
         "users": ["bob"], "exclude": ["dev"], "window": "2h", "grace": "3h", "traffic": "1kB", "trial": "7d",
+        "prometheus": "http://127.0.0.1:9",
     },
     "job": {
         "name": "eval", "match": ({"name": None}, "ev.*"), "users": ["bob"], "partition": "dev",

@@ -10,8 +10,9 @@ from typing import ClassVar
 from msgspec import Struct, to_builtins
 
 from sentinel.checks.idle.findings import JobAtLook, make_finding
-from sentinel.checks.idle.job_watch import JobWatch, follow_job, judge_use
+from sentinel.checks.idle.job_watch import MAX_GAP_SHARE, JobWatch, follow_job, judge_use
 from sentinel.checks.idle.node_use import LOOK_PARTS, NodeUse, read_node_use
+from sentinel.checks.idle.stored_use import StoredUse, ask_stored_use
 from sentinel.checks.nodes_asked import probe_nodes
 from sentinel.checks.trial import WEEK_S, SilentTrial
 from sentinel.checks.users import count_gpus, refuse_cut, training_subject, watched_users
@@ -22,6 +23,7 @@ from sentinel.core.declared import Metric, Panel
 from sentinel.core.errors import CannotTell, Invalid
 from sentinel.core.model import Finding, Report, covered
 from sentinel.core.ports import Context
+from sentinel.core.settings import is_web_address
 from sentinel.core.shown import Column
 from sentinel.core.stored_memory import decode_memory
 from sentinel.core.text import visible
@@ -34,6 +36,11 @@ LOOKUP_LIMIT_S = 5.0
 """How many seconds the search for the members of a group may take."""
 
 MIN_WINDOW_S = 600.0
+
+MIN_READINGS = 30
+"""So many readings of a Prometheus lie in a window at least. One reading is the use of a second or less: a
+program that computes for one second of ten showed 0 % in 19 of 22."""
+
 DAY_S = 86400.0
 
 
@@ -59,6 +66,8 @@ class IdleCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     grace: How long after its start a job is not looked at.
     traffic: A job that uses no GPU counts as idle only if each node moves fewer bytes a second than
         this.
+    prometheus: Address of a Prometheus with the metrics of DCGM's exporter, which then tells how busy each
+        GPU was, in place of its node.
     trial: From its first run on it only counts for so long, and notifies nobody.
     """
 
@@ -85,7 +94,8 @@ class IdleCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     )
     SOURCES = (
         "squeue of slurmctld for the jobs and how many GPUs they have.",
-        "nvidia-smi, the cgroups of processes, and the traffic of each node of these jobs.",
+        "nvidia-smi, the cgroups of processes, and the traffic of each node of these jobs; with `prometheus`, a"
+        " Prometheus with DCGM's exporter for the use of GPUs.",
     )
     RUNBOOK = "docs/idle.md"
 
@@ -94,11 +104,14 @@ class IdleCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
     window: Duration = Duration(3600)
     grace: Duration = Duration(900)
     traffic: Size = Size(5_000_000)
+    prometheus: str = ""
     trial: Duration = Duration(WEEK_S)
 
     def __post_init__(self) -> None:
         if self.window < MIN_WINDOW_S:
             raise Invalid("a training loads and saves for minutes; 10m at least", "window")
+        if self.prometheus and not is_web_address(self.prometheus):
+            raise Invalid("is no address like http://prometheus.example.org:9090", "prometheus")
 
     def jobs_of(self) -> None:
         """Everybody's jobs, because another user's job on a node makes it a shared one."""
@@ -148,12 +161,14 @@ class IdleCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         jobs = self._select_jobs(ctx)
         counts = Counter(n for job in ctx.slurm.jobs() if job.nodes for n in _expand_nodes(job))
         asked = [n for job in jobs for n in _expand_nodes(job) if counts[n] == 1]
-        answers = probe_nodes(ctx, asked, ProbeRequest(parts=LOOK_PARTS))
+        stored = self._ask_prometheus(ctx, before) if self.prometheus and asked else None
+        parts = tuple(part for part in LOOK_PARTS if stored is None or part != "gpu_use")
+        answers = probe_nodes(ctx, asked, ProbeRequest(parts=parts))
         names, held = _find_job_names(ctx, jobs), ctx.slurm.gpus() if jobs else {}
         window, found = float(self.window), list[JobAtLook]()
         for job in jobs:
             looks = tuple(
-                read_node_use(n, answers[n], names[job.job_id])
+                read_node_use(n, answers[n], names[job.job_id], stored)
                 if n in answers
                 else NodeUse(node=n, unknown="another job has the node too")
                 for n in _expand_nodes(job)
@@ -169,6 +184,13 @@ class IdleCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
             use = judge_use(watch, looks, held.get(job.job_id, 0), window)
             found.append(JobAtLook(job=job, looks=looks, watch=watch, use=use))
         return found
+
+    def _ask_prometheus(self, ctx: Context, before: IdleMemory) -> StoredUse:
+        """What it has since the last look. Of looks too far apart nothing is kept."""
+        since = max((get_elapsed_s(w.looked, ctx.now) for w in before.jobs.values()), default=0.0)
+        window = float(self.window)
+        seconds, gap = min(since, window * MAX_GAP_SHARE), window / MIN_READINGS
+        return ask_stored_use(self.prometheus, seconds, gap, ctx.now, ctx.limit / 4)
 
     def _group_by_training(self, looked: Sequence[JobAtLook]) -> dict[str, list[JobAtLook]]:
         groups: dict[str, list[JobAtLook]] = {}

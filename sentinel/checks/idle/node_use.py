@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 
 from msgspec import Struct
 
+from sentinel.checks.idle.stored_use import StoredUse
 from sentinel.core.node_answers import Unreached, describe_unreached
 from sentinel.core.text import visible
 from sentinel.gpu import smi
@@ -15,7 +16,7 @@ from sentinel.gpu.recent_use import parse_peak_use
 from sentinel.nodes.probe import NodeProbe, NodeTraffic, Section, StepProcess, StepTraces, Unread
 
 LOOK_PARTS: tuple[Section, ...] = ("gpus", "gpu_use", "steps", "traffic")
-"""The parts of a probe that this module reads."""
+"""The parts of a probe that this module reads. `gpu_use` is not asked for where a Prometheus has it."""
 
 _PART_WORDS = {
     "gpus": "nvidia-smi",
@@ -46,11 +47,15 @@ class NodeUse(Struct, frozen=True, kw_only=True):
     unseen: bool = False
 
 
-def read_node_use(node: str, answer: NodeProbe | Unreached, names: Collection[str]) -> NodeUse:
-    """How busy a node is that one job has for itself. `names`: the ids of the job, and its SLUIDs."""
+def read_node_use(
+    node: str, answer: NodeProbe | Unreached, names: Collection[str], stored: StoredUse | None
+) -> NodeUse:
+    """How busy a node is that one job has for itself. `names`: the ids of the job, and its SLUIDs.
+    `stored`: what a Prometheus has, if one was asked in place of the node."""
     if not isinstance(answer, NodeProbe):
         return NodeUse(node=node, unknown=describe_unreached(answer), unseen=True)
     page, use, steps, traffic = answer.gpus, answer.gpu_use, answer.steps, answer.traffic
+    use = use if stored is None else ""
     if not (
         isinstance(page, str)
         and isinstance(use, str)
@@ -59,12 +64,13 @@ def read_node_use(node: str, answer: NodeProbe | Unreached, names: Collection[st
     ):
         return NodeUse(node=node, unknown=_describe_unread(answer), unseen=True)
     try:
-        gpus, peaks = smi.parse(page).gpus, parse_peak_use(use)
+        gpus = smi.parse(page).gpus
+        peaks = parse_peak_use(use) if stored is None else _find_peaks(gpus, stored)
     except Unreadable as error:
         return NodeUse(node=node, unknown=str(error), unseen=True)
     if why := _refuse_steps(steps, names):
         return NodeUse(node=node, unknown=why)
-    if why := next(_refuse_gpus(gpus, peaks), ""):
+    if why := next(_refuse_gpus(gpus, peaks, stored), ""):
         return NodeUse(node=node, unknown=why)
     mine = [one for one in steps.processes if one.job in names]
     return NodeUse(
@@ -78,14 +84,16 @@ def read_node_use(node: str, answer: NodeProbe | Unreached, names: Collection[st
     )
 
 
+def _find_peaks(gpus: Collection[Gpu], stored: StoredUse) -> dict[str, float]:
+    return {gpu.bus: stored.peaks[gpu.uuid] for gpu in gpus if gpu.uuid in stored.peaks}
+
+
 def _describe_unread(answer: NodeProbe) -> str:
     for name in LOOK_PARTS:
         part = getattr(answer, name)
         if isinstance(part, Unread):
             return visible(f"{_PART_WORDS[name]} not read ({part.kind_words}): {part.why}")
-        if part is None:
-            return f"{_PART_WORDS[name]} not asked for"
-    return ""
+    return "its answer lacks a part"
 
 
 def _has_processes(mine: Collection[StepProcess]) -> bool:
@@ -107,7 +115,9 @@ def _refuse_steps(steps: StepTraces, names: Collection[str]) -> str:
     return visible(f"job {min(others)} is there too") if others else ""
 
 
-def _refuse_gpus(gpus: Collection[Gpu], peaks: Mapping[str, float]) -> Iterator[str]:
+def _refuse_gpus(
+    gpus: Collection[Gpu], peaks: Mapping[str, float], stored: StoredUse | None
+) -> Iterator[str]:
     """Why the use of these GPUs is not known."""
     if not gpus:
         yield "nvidia-smi shows no GPU"
@@ -119,7 +129,9 @@ def _refuse_gpus(gpus: Collection[Gpu], peaks: Mapping[str, float]) -> Iterator[
         elif not gpu.uuid or not gpu.answers:
             yield "a GPU does not answer"
         elif gpu.bus not in peaks:
-            yield "a GPU does not tell its use (N/A)"
+            yield (
+                stored.explain_missing(gpu.uuid) if stored else "a GPU does not tell its use (N/A)"
+            )
 
 
 def _is_of_mps(kind: str, name: str) -> bool:
