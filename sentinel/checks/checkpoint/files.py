@@ -58,14 +58,6 @@ MAX_COMPARED_NAMES, _QUESTION_COST = 10_000_000, 5_000
 """Names of files that the indexes of one checkpoint are compared with, all together. The question about one
 index costs as much as so many: an index for each of two thousand ranks is not too much."""
 
-_LAST_CHAR = "\U0010ffff"
-_MAX_POINTER_BYTES = 4096
-_MAX_INDEX_BYTES = 32 * 2**20
-
-MAX_COMPARED_NAMES = 3_000_000
-"""Names of files that the indexes of one checkpoint are compared with, all together; the question about one
-index costs as much as 1,000 names. A checkpoint with an index for each of two thousand ranks has fewer."""
-
 
 class CheckpointEntry(Struct, frozen=True, kw_only=True):
     """An entry of the folder whose name is that of a checkpoint."""
