@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -124,8 +124,20 @@ def _status_within(answer: HttpAnswer) -> int | None:
 
 
 _FAILED_WORD = re.compile(r"err(?:or)?|fail(?:ed|ure)?|rejected", re.IGNORECASE)
-_FAILED_TEXT = re.compile(rf"\W{{0,3}}(?:{_FAILED_WORD.pattern})\b(?!\W{{0,3}}0\b)", re.IGNORECASE)
-"""The beginning of a text that tells an error (`ERR: 105, …` of SMS gateways), and none that counts 0."""
+_REFUSAL = re.compile(
+    r"^\W{0,3}no (?!err|fail)|(?<!\bno )(?<!\b0 )(?<!\bwithout )\b(?:"
+    r"err(?:or)?s?(?!\W{1,3}0\b)|fail(?:s|ed|ure|ures)?(?!\W{1,3}0\b)|reject(?:ed|ion)?|invalid|wrong|denied|refused|not"
+    r"|unauthori[sz]ed|forbidden|unable|cannot|unknown|undelivered|undeliverable|unreachable|unavailable|missing"
+    r"|insufficient|inactive|expired|suspended|paused|disabled|exceeded|throttled|blocked|blacklist(?:ed)?)\b",
+    re.IGNORECASE,
+)
+"""A short text that denies, and none that counts 0 errors: `ERR: 105, …`, `Invalid login or password`, `no active
+devices …`, and with its words apart `INSUFFICIENT_CREDIT`."""
+MAX_REFUSAL_CHARS = 120
+"""A longer text is prose, or the message itself."""
+_WORD_BREAKS = re.compile(r"[_-]+|(?<=[a-z])(?=[A-Z])")
+_OUTCOME_NAME = re.compile(r".{0,40}(?:status|state|result|outcome|info)", re.IGNORECASE)
+_SUCCESS = re.compile(r"ok|success|succeeded", re.IGNORECASE)
 
 
 _ELEMENT = re.compile(r"<([A-Za-z][\w.-]{0,60})[^<>]{0,200}>([^<>]{1,200})</")
@@ -134,7 +146,7 @@ _ELEMENT = re.compile(r"<([A-Za-z][\w.-]{0,60})[^<>]{0,200}>([^<>]{1,200})</")
 def _sounds_failed(answer: HttpAnswer) -> bool:
     """Whether an object anywhere in the JSON sounds like a failure: gateways answer for each message in a
     list. In XML the elements are members, and one that comes again begins another object. Otherwise:
-    whether the text begins with the word."""
+    whether the text denies."""
     waiting, objects = [answer.json_value], list[dict[str, Any]]()
     if answer.said.startswith("<"):
         for name, text in _ELEMENT.findall(answer.body.decode("utf-8", "replace")):
@@ -145,29 +157,57 @@ def _sounds_failed(answer: HttpAnswer) -> bool:
         one = waiting.pop()
         objects += [one] if isinstance(one, dict) else []
         waiting += one.values() if isinstance(one, dict) else one if isinstance(one, list) else ()
-    return any(map(_tells_failure, objects)) or (
-        answer.json_value is None and _FAILED_TEXT.match(answer.said) is not None
+    good = {code for one in objects if _tells_success(one) for code in _list_codes(one)}
+    return any(_tells_failure(one, good) for one in objects) or (
+        not objects and answer.json_value is None and _is_refusal(answer.said)
     )
 
 
-def _tells_failure(members: dict[str, Any]) -> bool:
-    """Whether a member is a code that is neither 0 nor 2xx (Feishu's `code`, `retcode`). Without a code:
-    whether one is the word `error` or `failed`, or tells an error (`errorMessage` of AWS Lambda, `errors`
-    of GraphQL)."""
-    fields = {name.lower(): value for name, value in members.items()}
-    codes = [
-        int(value)
-        for name, value in fields.items()
-        if re.fullmatch(r"-?[0-9]{1,9}", str(value))
-        and (name.endswith(("code", "errno")) or (name == "status" and int(value) >= 400))
+def _is_refusal(text: str) -> bool:
+    said = _WORD_BREAKS.sub(" ", text) if len(text) <= MAX_REFUSAL_CHARS else ""
+    return _REFUSAL.search(said) is not None
+
+
+def _list_outcomes(members: dict[str, Any]) -> list[str]:
+    """The texts that say what became of it."""
+    return [
+        value
+        for name, value in members.items()
+        if isinstance(value, str) and _OUTCOME_NAME.fullmatch(name)
     ]
-    if codes:
-        return any(code != 0 and not 200 <= code < 300 for code in codes)
-    return any(
-        (name.startswith("err") and bool(value))
-        or (isinstance(value, str) and _FAILED_WORD.fullmatch(value) is not None)
-        for name, value in fields.items()
+
+
+def _tells_success(members: dict[str, Any]) -> bool:
+    return (
+        members.get("success") is True
+        or members.get("ok") is True
+        or any(_SUCCESS.fullmatch(text) for text in _list_outcomes(members))
     )
+
+
+def _list_codes(members: dict[str, Any]) -> list[int]:
+    return [
+        int(value)
+        for name, value in members.items()
+        if re.fullmatch(r"-?[0-9]{1,9}", str(value))
+        and (
+            name.lower().endswith(("code", "errno"))
+            or (name.lower() == "status" and int(value) >= 400)
+        )
+    ]
+
+
+def _tells_failure(members: dict[str, Any], good: Collection[int]) -> bool:
+    """Whether a text says so: one is the word `error` or `failed`, or what became of it is denied. Else by
+    codes (Feishu's `code`, `retcode`): one that is neither 0 nor 2xx nor `good`, which another object has
+    that tells success. Without a code: whether a member tells an error (`errorMessage` of AWS Lambda,
+    `errors` of GraphQL)."""
+    texts = [value for value in members.values() if isinstance(value, str)]
+    if any(map(_FAILED_WORD.fullmatch, texts)) or any(map(_is_refusal, _list_outcomes(members))):
+        return True
+    if codes := _list_codes(members):
+        return any(code != 0 and not 200 <= code < 300 and code not in good for code in codes)
+    return any(name.lower().startswith("err") and bool(value) for name, value in members.items())
 
 
 async def exchange_http(request: HttpRequest) -> HttpAnswer:

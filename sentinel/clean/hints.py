@@ -12,6 +12,8 @@ from sentinel.clean.mentions import (
     STEP_NUMBER_REGEX,
     Mentions,
     find_lone_number,
+    has_weights_name,
+    is_log_file,
     is_pointing,
     is_text,
     mentions_in_text,
@@ -21,13 +23,16 @@ from sentinel.clean.rules import RetentionRules
 from sentinel.core.checkpoint_names import parse_step_numbers
 
 MAX_HINT_FILES = 64
-"""If a folder has more such files, they are data, and none is read."""
+"""If a folder has more such files, only documents are read; if it has more of those, they are data."""
+
+MAX_HINT_BYTES = 1 << 16
+"""How long such a file may be: a configuration that MMEngine writes has 20 KiB."""
 
 MAX_NAMED_STEPS = 3
 """A file that names more steps lists the checkpoints that were saved. It does not say where a run
 continues."""
 
-_HINT_NAME_PATTERN = re.compile(
+_DOCUMENT_NAME_PATTERN = re.compile(
     r"[^.]+|.+\.(?:json|ya?ml|toml|ini|cfg|conf|txt|info|meta)", re.IGNORECASE
 )
 _SETTING_PATTERN = re.compile(
@@ -44,8 +49,16 @@ _STEP_KEY_PATTERN = re.compile(
 
 
 def may_hint(name: str) -> bool:
-    """Whether a file of that name may be such a text."""
-    return _HINT_NAME_PATTERN.fullmatch(name) is not None
+    """Whether a file of that name may be such a text: a script too, or a configuration in Python."""
+    return not (has_weights_name(name) or is_log_file(name))
+
+
+def choose_hints(names: list[str]) -> list[str]:
+    """Those of the possible hints that are read."""
+    for chosen in (names, [name for name in names if _DOCUMENT_NAME_PATTERN.fullmatch(name)]):
+        if len(chosen) <= MAX_HINT_FILES:
+            return chosen
+    return []
 
 
 def read_hint(raw: bytes, there: Collection[str], rules: RetentionRules) -> Mentions:

@@ -7,7 +7,7 @@ import re
 import stat
 from contextlib import suppress
 
-from sentinel.clean.hints import MAX_HINT_FILES, MAX_NAMED_STEPS, may_hint
+from sentinel.clean.hints import MAX_NAMED_STEPS, choose_hints, may_hint
 from sentinel.clean.mentions import is_about_checkpoints, is_pointing
 from sentinel.clean.rules import RetentionRules
 from sentinel.clean.trackers import (
@@ -23,6 +23,7 @@ from sentinel.clean.trackers import (
     pointer_status,
     read_description,
     read_ignored,
+    read_own_words,
     read_possible_hint,
     read_possible_pointer,
 )
@@ -30,7 +31,8 @@ from sentinel.clean.weight import add_needs
 from sentinel.core.checkpoint_names import is_description, is_log, parse_step_numbers
 
 _SELF_NAMED_PATTERN = re.compile(
-    r"(?<![a-z0-9])(latest|last|best|lowest|highest|newest|final)(?![a-z0-9])", re.IGNORECASE
+    r"(?<![a-z0-9])(latest|last|best|lowest|highest|newest|final|keep|kept|pinned|protected)(?![a-z0-9])",
+    re.IGNORECASE,
 )
 
 
@@ -54,7 +56,7 @@ def find_named(fd: int, path: str, rules: RetentionRules) -> NamedThings:
         except UnclearPointer as error:
             error.remedy = f"; if it points to no checkpoint, write `ignore: [{name}]`"
             raise
-    for name in hints if len(hints) <= MAX_HINT_FILES else ():
+    for name in choose_hints(hints):
         hint = read_possible_hint(fd, path, name, rules)
         if rules.pattern.groups and not is_log(name):
             # It is a part of the step of its own number: `steps` holds what has such parts, and tells it.
@@ -117,10 +119,21 @@ def names_needed(fd: int, path: str, there: frozenset[str]) -> dict[str, bool]:
     found = dict[str, bool]()
     for name, link in _list_entries(fd):
         if is_description(name) and not (link or is_tracker(name)):
-            words = read_description(fd, path, name)
-            named = {word: base for word, base in words.items() if word in there}
-            add_needs(found, named if len(named) <= MAX_NAMED_STEPS else {})
+            add_needs(found, _choose_needed(read_description(fd, path, name), there))
     return found
+
+
+def names_needed_by_file(fd: int, path: str, name: str, there: frozenset[str]) -> dict[str, bool]:
+    """The same of a file that is an entry itself: the metadata of safetensors name a base too
+    (`ss_sd_model_name`, https://github.com/kohya-ss/sd-scripts)."""
+    words = read_own_words(fd, path, name)
+    words.pop(name, None)
+    return _choose_needed(words, there)
+
+
+def _choose_needed(words: dict[str, bool], there: frozenset[str]) -> dict[str, bool]:
+    named = {word: base for word, base in words.items() if word in there}
+    return named if len(named) <= MAX_NAMED_STEPS else {}
 
 
 def named_beside(path: str) -> set[tuple[int, int]]:
@@ -171,8 +184,8 @@ def link_identities(fd: int, link: str, where: str) -> set[tuple[int, int]]:
 
 
 def names_itself(name: str) -> bool:
-    """Whether a trainer continues from an entry because of its name: last.ckpt (Lightning), *-last
-    (NeMo), checkpoint_best.pt (fairseq)."""
+    """Whether its name says why it stays: a trainer continues from last.ckpt (Lightning), *-last (NeMo) and
+    checkpoint_best.pt (fairseq), and 1000_keep (DINOv3) is a copy that its own retention leaves."""
     return _SELF_NAMED_PATTERN.search(name) is not None
 
 

@@ -13,9 +13,9 @@ import os
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
+from sentinel.clean.mentions import is_log_file
 from sentinel.core.checkpoint_names import (
     drop_part_numbers,
-    is_log,
     is_staging,
     name_form,
     training_form,
@@ -93,14 +93,13 @@ class StepContent:
     ) -> None:
         """`files`: path, bytes and time of change (s UTC) of each file. `tracks`: the words whose numbers
         name trainings."""
-        named = ((path.rstrip("/"), size, at) for path, size, at in files)
-        listed = [
-            one
-            for one in named
-            if "/" not in one[0]  # the step itself
-            # in it neither a log nor what was not ended
-            or not (is_log(own := os.path.basename(one[0])) or is_staging(own))
+        named = [(path.rstrip("/"), size, at) for path, size, at in files]
+        # the step itself, and in it neither a log nor what was not ended
+        whole = [
+            one for one in named if "/" not in one[0] or not is_staging(os.path.basename(one[0]))
         ]
+        # LightGBM's model is a text: where all is a log or a text, it is what the step holds
+        listed = [one for one in whole if "/" not in one[0] or not is_log_file(one[0])] or whole
         largest = max((size for _, size, _ in listed), default=0)
         end = max((at for _, size, at in listed if size * 2 >= largest), default=0.0) + LATE_S
         self.forms: dict[str, list[tuple[int, tuple[int, ...]]]] = {}

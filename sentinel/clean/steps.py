@@ -13,6 +13,7 @@ from sentinel.clean.mentions import is_log_file
 from sentinel.clean.replacing import StepContent, find_irreplaceable, find_track_labels
 from sentinel.clean.rules import TWO, UNPROVEN, DirectoryEntry, RetentionRules
 from sentinel.core.checkpoint_names import (
+    is_increment,
     is_log,
     is_part_number,
     is_staging,
@@ -78,6 +79,11 @@ class CheckpointStep:
     def is_log(self) -> bool:
         """Whether all its entries are logs, so that no run continues from it. A `.txt` may be anything."""
         return all(is_log_file(e.name) for e in self.parts)
+
+    @property
+    def is_increment(self) -> bool:
+        """Whether it holds only what changed since the step before it."""
+        return all(is_increment(e.name) for e in self.parts)
 
 
 class MisreadPattern(ValueError):
@@ -159,8 +165,9 @@ def _older_steps(ordered: Sequence[CheckpointStep], rules: RetentionRules) -> li
 def _irreplaceable_steps(
     ordered: Sequence[CheckpointStep], rules: RetentionRules
 ) -> list[CheckpointStep]:
-    """The steps that two newer ones do not replace, be it by number or by time. Logs and what its name
-    says was not ended are none: nobody goes on from them."""
+    """The steps that two newer ones do not replace, be it by number or by time: an increment only two newer
+    steps that are whole in themselves, since each newer increment needs it. Logs and what its name says was
+    not ended are none: nobody goes on from them."""
     asked = [s for s in ordered if not (s.is_log or s.unfinished)]
     tracks = find_track_labels((s.first_name, s.number) for s in asked)
     contents = {s.first_name: StepContent(s.list_files(), s.number, tracks) for s in asked}
@@ -177,6 +184,11 @@ def _irreplaceable_steps(
             TWO,
         )
         staying += [newest_first[at] for at in found]
+        full = 0
+        for step in newest_first:
+            if step.is_increment and full < TWO:
+                staying.append(step)
+            full += step.complete and not step.is_increment
     return staying
 
 

@@ -27,7 +27,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from sentinel.clean.hints import read_hint
+from sentinel.clean.hints import MAX_HINT_BYTES, read_hint
 from sentinel.clean.mentions import (
     Mentions,
     has_to_name_one,
@@ -43,7 +43,7 @@ from sentinel.clean.mentions import (
 )
 from sentinel.clean.rules import RetentionRules
 from sentinel.clean.weight import identity_of
-from sentinel.core.checkpoint_names import parse_step_numbers
+from sentinel.core.checkpoint_names import is_description, parse_step_numbers
 
 OURS = ".sentinel-"
 """The beginning of the names that entries get before they are removed."""
@@ -53,6 +53,9 @@ MAX_POINTER_BYTES = 4096
 
 MAX_TEXT_BYTES = 1 << 20
 """How many bytes of a text or JSON are searched for names."""
+
+MAX_HEADER_BYTES = 1 << 16
+"""How many bytes of safetensors are read for its metadata."""
 
 STATE, STATE_LONGEST = "trainer_state.json", 1 << 20
 """The name of the trainer's state, and how many bytes of it are read. Its keys are sorted, so the
@@ -146,11 +149,9 @@ def read_possible_hint(fd: int, path: str, name: str, rules: RetentionRules) -> 
     pointer = os.path.join(path, name)
     with _announce_pointer(pointer), suppress(UnclearPointer):
         status = pointer_status(fd, pointer)
-        if stat.S_ISREG(status.st_mode) and 0 < status.st_size <= MAX_POINTER_BYTES:
+        if stat.S_ISREG(status.st_mode) and 0 < status.st_size <= MAX_HINT_BYTES:
             there = frozenset(names_in(f"/proc/self/fd/{fd}", pointer))
-            return NamedThings(
-                read_hint(_read_at_most(fd, pointer, MAX_POINTER_BYTES), there, rules)
-            )
+            return NamedThings(read_hint(_read_at_most(fd, pointer, MAX_HINT_BYTES), there, rules))
     return NamedThings()
 
 
@@ -161,9 +162,22 @@ def read_description(fd: int, path: str, name: str) -> dict[str, bool]:
     with _announce_pointer(pointer), suppress(UnclearPointer):
         status = pointer_status(fd, pointer)
         if stat.S_ISREG(status.st_mode) and status.st_size <= MAX_TEXT_BYTES:
-            resumed, others = _part_resumed(os.fsdecode(_read_at_most(fd, pointer, MAX_TEXT_BYTES)))
-            return dict.fromkeys(resumed, False) | dict.fromkeys(others, True)
+            return _find_words(_read_at_most(fd, pointer, MAX_TEXT_BYTES))
     return {}
+
+
+def read_own_words(fd: int, path: str, name: str) -> dict[str, bool]:
+    """The same of the beginning of an entry: of a description, or of safetensors up to the first tensor."""
+    if is_description(name) or name.endswith(".safetensors"):
+        with suppress(UnclearPointer):
+            raw = _read_at_most(fd, os.path.join(path, name), MAX_HEADER_BYTES)
+            return _find_words(raw.partition(b'"dtype"')[0])
+    return {}
+
+
+def _find_words(raw: bytes) -> dict[str, bool]:
+    resumed, others = _part_resumed(os.fsdecode(raw))
+    return dict.fromkeys(resumed, False) | dict.fromkeys(others, True)
 
 
 def _part_resumed(text: str) -> tuple[list[str], list[str]]:

@@ -18,6 +18,7 @@ from sentinel.clean.pointers import (
     named_inside,
     names_itself,
     names_needed,
+    names_needed_by_file,
 )
 from sentinel.clean.removal_doubts import (
     explain_barred,
@@ -49,6 +50,10 @@ NOBODY_KNOWN = -1
 
 MAX_DEPTH = 400
 """The deepest level of directories. Each level needs an open descriptor during the removal."""
+
+
+MAX_NEEDS_DEPTH = 4
+"""How deep in a step descriptions are read."""
 
 
 class CheckpointRoot:
@@ -191,8 +196,10 @@ class CheckpointRoot:
                     doubt = RENAMABLE if weight.renamable else ""
                 elif not gone_marks.has_gone_mark(fd):
                     doubt = gone_marks.UNPROVEN
-        elif rules.is_marker(entry.name):
-            entry.marker = found.st_size
+        else:
+            weight.needs = names_needed_by_file(self.fd, self.path, entry.name, self._beside)
+            if rules.is_marker(entry.name):
+                entry.marker = found.st_size
         if self._is_removing and is_immutable(entry.name, self.fd):
             weight.held = weight.held or "it is immutable (`lsattr` shows it)"
         entry.size, entry.entries = weight.size, weight.entries
@@ -327,7 +334,8 @@ class CheckpointRoot:
         weight.renamable = is_renamable_only(self._found, os.fstat(fd))
         path = os.readlink(f"/proc/self/fd/{fd}")
         weight.leads = named_inside(fd, path)
-        if depth < 2:  # PEFT lays each named adapter into a folder of its own
+        # PEFT lays each named adapter into a folder of its own, verl into `actor/lora_adapter`
+        if depth < MAX_NEEDS_DEPTH:
             weight.needs = names_needed(fd, path, self._beside)
         for name in names:
             with suppress(FileNotFoundError):

@@ -58,7 +58,7 @@ _BEFORE_PART_PATTERN = re.compile(
 # Words that say which of several an entry is, or that it is not complete. `best` is not among them:
 # several entries may be the best one.
 _STATE_WORD_PATTERN = re.compile(
-    r"(?<![a-z])(?:last|latest|newest|final|tmp|temp|temporary|partial|incomplete|unfinished|staging"
+    r"(?<![a-z])(?:last|latest|newest|final|keep|kept|pinned|protected|tmp|temp|temporary|partial|incomplete|unfinished|staging"
     r"|writing|saving|new|dirty|failed|bad|broken)(?![a-z?*{])",
     re.IGNORECASE,
 )
@@ -153,6 +153,17 @@ def get_unfinished_marker_name(name: str) -> str:
 def is_log(name: str) -> bool:
     """Whether a file of that name is a log, a table or a picture."""
     return LOG_NAME_PATTERN.fullmatch(name) is not None
+
+
+_INCREMENT_PATTERN = re.compile(
+    r"(?<![a-z])(?:incr|increments?|incremental|deltas?)(?![a-z])", re.IGNORECASE
+)
+
+
+def is_increment(name: str) -> bool:
+    """Whether a save of that name holds only what changed since the one before it (DeepRec's
+    `incr-model.ckpt-100`)."""
+    return _INCREMENT_PATTERN.search(name) is not None
 
 
 def is_weights_file(name: str) -> bool:

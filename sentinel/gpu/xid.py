@@ -20,7 +20,7 @@ from msgspec import Struct
 from sentinel.core.kernel_lines import ERROR_LEVEL, is_trouble_line, is_warning
 from sentinel.core.text import shortened, visible
 from sentinel.gpu import xid_table
-from sentinel.gpu.advice import Advice, recovery
+from sentinel.gpu.advice import Advice, recovery, worst
 from sentinel.gpu.bus import bus_id
 from sentinel.gpu.nvlink_errors import NVLINK_5, decoded
 
@@ -64,6 +64,16 @@ _WATCHDOG = re.compile(
 it."""
 _INIT_CODE = re.compile(r" ?(?:\(0x[0-9a-fA-Fx:]{1,40}\))?")
 _INIT = re.compile(rf"NVRM: (?:GPU[- ](?:at )?({_BUS}): )?RmInitAdapter failed!?(.*)$")
+_NO_ADAPTER = re.compile(
+    rf"NVRM: GPU ({_BUS}): (rm_init_adapter failed, device minor number [0-9]{{1,3}})$"
+)
+"""nv_start_device() in kernel-open/nvidia/nv.c, behind the line of RmInitAdapter."""
+_REBOOT = re.compile(
+    r"NVRM: (?:GPU[0-9]{1,3} )?(?:nvGpuOpsReportFatalError: )?"
+    r"(uvm encountered global fatal error 0x[0-9a-fA-F]{1,8}, requiring os reboot to recover)\.?$"
+)
+"""nvGpuOpsReportFatalError() in src/nvidia/src/kernel/rmapi/nv_gpu_ops.c: no program computes on any GPU of
+the node."""
 _PROBE = re.compile(
     rf"(?:(nvidia|amdgpu) ({_BUS}): probe with driver \1|(nvidia|amdgpu): probe of ({_BUS}))"
     r" (failed with error -[0-9]{1,5})$"
@@ -137,6 +147,9 @@ _RECOVERY = re.compile(
     r" to 0x([0-9a-fA-F]{1,8}) \(([^()]{0,60})\)"
 )
 _PID = re.compile(r"pid='?(<unknown>|[0-9]{1,10})'?(?:, name=([^,]*))?(?:,\s*)?")
+_TO_RESET = re.compile(r"\bRST: (?:Yes(?:, D-RST: (?:Yes|No))?|No, D-RST: Yes)$")
+"""At the end of what the driver says of a contained or uncontained error (_gpuGenerateErrorLog_GA100()):
+whether it asks for a reset, or for a drain and a reset."""
 _FATAL = re.compile(r"\b(Non-?fatal|Fatal)\b", re.IGNORECASE)
 
 LONGEST = 400
@@ -170,7 +183,7 @@ class Event(Struct, frozen=True, kw_only=True):
         if self.kind == "init":
             return xid_table.INIT
         if self.kind == "driver":
-            return xid_table.DRIVER
+            return xid_table.UVM if self.text.startswith("uvm ") else xid_table.DRIVER
         rows = xid_table.RAS if self.kind == "ras" else xid_table.SWITCH
         return rows.get(self.fatal, xid_table.UNKNOWN)
 
@@ -190,6 +203,8 @@ class Event(Struct, frozen=True, kw_only=True):
             return self._recovery()[0]
         if self.kind == "xid" and self.code in NVLINK_5:
             return self._linked()
+        if self.kind == "xid" and _TO_RESET.search(self.text):
+            return worst([self.row.advice, Advice.RESET])
         return self.row.advice
 
     def _recovery(self) -> tuple[Advice, str]:
@@ -289,6 +304,8 @@ def _event(line: str, number: int, level: int | None) -> Event | None:
         return _lost(bus_id(found[1]), number)
     if (found := _INIT.match(line)) and found[1]:
         return _init(found[1], f"RmInitAdapter failed{found[2]}", number)
+    if found := _NO_ADAPTER.match(line):
+        return _init(found[1], found[2], number)
     if found := _PROBE.match(line):
         return _init(found[2] or found[4], f"the driver's probe {found[5]}", number)
     if (found := _AMD.match(line)) and found[1]:
@@ -305,6 +322,8 @@ def _nameless_event(line: str, number: int, level: int | None) -> Event | None:
         return None
     if found := _WATCHDOG.match(line):
         return Event(kind="driver", code=0, bus="", text=_plain(found[1]), line=number)
+    if found := _REBOOT.match(line):
+        return Event(kind="driver", code=0, bus="", text=found[1], line=number)
     if _LOST_TAIL.match(line):  # the line that names the program is missing
         return _lost("", number)
     if (found := _INIT.match(line)) and _INIT_CODE.fullmatch(found[2]):

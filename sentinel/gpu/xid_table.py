@@ -233,6 +233,12 @@ DRIVER = Row(
     advice=Advice.CONTACT,
     source="https://docs.kernel.org/gpu/amdgpu/index.html",
 )
+UVM = Row(
+    codes=(),
+    meaning="the driver's memory manager (UVM) has stopped on all GPUs of the node",
+    advice=Advice.REBOOT,
+    source="https://github.com/NVIDIA/open-gpu-kernel-modules",
+)
 SWITCH: dict[bool | None, Row] = {
     True: Row(codes=(), meaning="fatal NVSwitch error", advice=Advice.DIAGNOSE, source=FABRIC),
     False: Row(codes=(), meaning="non-fatal NVSwitch error", advice=Advice.MONITOR, source=FABRIC),

@@ -4,7 +4,7 @@ named groups."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -184,7 +184,9 @@ def _matched(match: re.Match[str]) -> QuotaRow:
         space = QuotaAmount(used=used, hard=_limit(words, "limit"), soft=_limit(words, "soft"))
     files = None
     if "entries" in words:
-        files = QuotaAmount(used=_bytes(words["entries"]), hard=_limit(words, "entries_limit"))
+        files = QuotaAmount(
+            used=_count(words["entries"]), hard=_limit(words, "entries_limit", _count)
+        )
     name = words.get("name", "")
     return QuotaRow(kind="command", name=name, space=space, entries=files, share=share)
 
@@ -201,10 +203,19 @@ def missing_rows(text: str, names: Iterable[str], found: Sequence[QuotaRow]) -> 
     return [name for name in gone if re.search(rf"(?<!\S){re.escape(name)}(?!\S)", text)]
 
 
-def _limit(words: Mapping[str, str], name: str) -> int:
+def _limit(words: Mapping[str, str], name: str, read: Callable[[str], int] | None = None) -> int:
     """The limit; `unlimited`, `none` and `-` mean no limit, as in the known tools."""
     word = words.get(name, "0")
-    return 0 if word.lower() in UNLIMITED else _bytes(word)
+    return 0 if word.lower() in UNLIMITED else (read or _bytes)(word)
+
+
+def _count(word: str) -> int:
+    """How many files: a letter is a thousand or a power of it, as in `1.00M` of NERSC's showquota and
+    `1000k` of quota(1)."""
+    letter = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kKMGTP])\*?", word)
+    if not letter:
+        return _bytes(word)
+    return round(float(letter[1]) * 10.0 ** (3 * "KMGTP".index(letter[2].upper()) + 3))
 
 
 def _percentage(word: str) -> float:
