@@ -85,6 +85,10 @@ COUNT_NAME, LONE_NAME, ROW_NAME = "count of a total", "number beside the loss", 
 _DIGITS_PATTERN = re.compile(r"(?:(?<![\w.-])[-+])?\d[\d.,:e+-]*")
 _NAN_PATTERN = re.compile(r"(?<![\w.])[-+]?(?i:nan|inf)(?!\w)")
 _PADDING_PATTERN = re.compile(r"[ \t]+")
+_BLOCKS_REGEX = r"[\u2580-\u259f\u2800-\u28ff━╸╺]"
+_BLOCKS_PATTERN = re.compile(rf"{_BLOCKS_REGEX}+ *")
+_SAME_SIGNS_PATTERN = re.compile(r"([^\w\s])\1+")
+"""What a bar is drawn with: blocks and dots of any width, or one sign again and again."""
 
 _WORD_PATTERN = re.compile(
     rf"(?i)(?:(?<![\w-])|(?<=--))([^\W\d_](?:[^\W\d]*?[^\W\d_])??)(?:{FILLER_REGEX}['\"]?[ ,=:：\[(|#>→⇒\t_-]{{0,40}}(?:(?:(?<=['\"]: )|(?<==))[a-z][\w.]{{0,30}}\()?)['\"]?$"
@@ -213,8 +217,10 @@ def _group_by_shape(text: str, least: int) -> Iterator[list[str]]:
 
 
 def _make_shape(line: str) -> str:
-    """The line with each number as 0, however wide it is, and without signs: NaN is a number too."""
+    """The line with each number as 0, however wide it is, and without signs: NaN is a number too. A bar is the
+    same, however long it is."""
     shape = _NAN_PATTERN.sub("0", _DIGITS_PATTERN.sub("0", line))
+    shape = _SAME_SIGNS_PATTERN.sub(r"\1", _BLOCKS_PATTERN.sub("█", shape))
     return _PADDING_PATTERN.sub(" ", shape)
 
 
@@ -297,10 +303,11 @@ def _make_place_pattern(number: "re.Match[str]") -> str:
 
 def _generalise(text: str) -> str:
     """A pattern for this text with any numbers and any spaces."""
-    kinds = {"0": r"\d+", " ": r"\s+"}
+    kinds = {"0": r"\d+", " ": r"\s+", "█": rf"{_BLOCKS_REGEX}*\s*"}
+    plain = _BLOCKS_PATTERN.sub("█", re.sub(r"\d+", "0", text))
     return "".join(
         kinds.get(part[:1], re.escape(part))
-        for part in re.split(r"([0 ])", re.sub(r"\s+", " ", re.sub(r"\d+", "0", text)))
+        for part in re.split(r"([0 █])", re.sub(r"\s+", " ", plain))
         if part
     )
 

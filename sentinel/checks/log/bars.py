@@ -16,8 +16,9 @@ SCALE_FACTORS = {"k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "B": 1e9, "T": 1e12, "Q
 """Letters that stand for powers of ten after a number: tqdm/std.py, `format_sizeof`;
 lerobot/utils/utils.py of huggingface/lerobot, `format_big_number`."""
 
-MAX_DESCRIPTION_CHARS = 48
-"""How many characters before a bar are used to tell it from others."""
+MAX_WORDS_CHARS, MAX_DESCRIPTION_CHARS = 192, 48
+"""How many characters before a bar are read, and how many of them, when their numbers are shortened, tell it from
+others."""
 
 MAX_STEP_S = 600.0
 """Seconds per step up to which a bar can show a hang soon enough. If its steps take longer, the bar
@@ -38,13 +39,16 @@ _BAR_PATTERN = re.compile(
 _SECONDS_PER_STEP_PATTERN = re.compile(r"([\d.]{1,12}) ?s/[a-z]")
 _STEPS_PER_SECOND_PATTERN = re.compile(r"([\d.]{1,12}) ?[a-z]{1,12}/s")
 _BYTES_PER_SECOND_PATTERN = re.compile(r"\d ?[kKMGT]?i?B/s")
+_NUMBER_REGEX = r"(?:\d{1,20}(?:\.\d{1,20})?(?:[eE][-+]\d{1,3})?|\b(?:nan|inf)\b)"
+"""A number in the words before a bar. It may be a loss, which becomes small or NaN."""
+_NUMBER_PATTERN = re.compile(_NUMBER_REGEX)
 _QUANTITY_REGEX = rf"\d[\d.]{{0,11}}[{''.join(SCALE_FACTORS)}]?"
 
 
 class ProgressBar(Struct):
     """A progress bar. It is identified by the words before it and by its total."""
 
-    description: str  # The words before it. Digits are replaced by 0.
+    description: str  # The words before it. Numbers are replaced by 0.
     total: str  # The total, as printed.
     value: float
     """The last number that it showed."""
@@ -73,7 +77,7 @@ class ProgressBar(Struct):
     def count_pattern(self) -> str:
         """A regular expression that finds the bar. Its group captures the number."""
         words = [re.sub(r"(?:\\ )+", " +", re.escape(w)) for w in self.description.split("0")]
-        told = r"\d{1,15}".join(words)
+        told = _NUMBER_REGEX.join(words)
         before = told if self.description else r"(?:^|\]:?|\| )"
         return rf"{before} *{BAR_REGEX}({_QUANTITY_REGEX})/{re.escape(self.total)} \["
 
@@ -134,8 +138,9 @@ def _find_bar_matches(text: str) -> Iterator[tuple[str, "re.Match[str]"]]:
     before = 0
     for match in _BAR_PATTERN.finditer(text):
         start = max(text.rfind("\n", before, match.start()) + 1, before)
-        words = text[start : match.start()].lstrip("] ").rstrip()[-MAX_DESCRIPTION_CHARS:]
-        yield re.sub(r"\d+", "0", words), match
+        words = text[max(start, match.start() - MAX_WORDS_CHARS) : match.start()]
+        words = _NUMBER_PATTERN.sub("0", words.lstrip("] ").rstrip())
+        yield words[-MAX_DESCRIPTION_CHARS:], match
         before = match.end()
 
 

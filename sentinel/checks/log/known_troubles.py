@@ -105,9 +105,9 @@ TROUBLE_KINDS = (
     ),
     TroubleKind(
         KILLED_KIND,
-        r"line \d+: +\d+ Killed\b|(?m:(?<![A-Za-z_ ])Killed$)|(?m:^\S{1,100}:(?:\d+:)? killed\b)",
+        r"line \d+: +\d+ Killed\b|(?m:(?:(?<![A-Za-z_ ])|(?<=\ds))Killed$)|(?m:^\S{1,100}:(?:\d+:)? killed\b)",
         ("Killed", ": killed"),
-        "bash, jobs.c; zsh, jobs.c",
+        "bash, jobs.c; zsh, jobs.c; behind a bar of mmcv: `ETA: 157s`",
         root=True,
     ),
     TroubleKind(

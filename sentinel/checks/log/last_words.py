@@ -56,7 +56,8 @@ _FORMS = (
     _EXIT_FORM,
     # the error of a system call
     re.compile(r"^[^\n]{1,300}[:(] ?(?i:" + _ERRNO_REGEX + r")(?: \((?:os error )?\d{1,3}\))?\)?[.!]?\s*$"),
-    # a signal that a shell prints, in other languages as well
+    # a signal that a shell prints, in other languages as well, also behind a bar of mmcv that is not at its end
+    re.compile(r"^[^\n]{0,300}\d/\d[^\n]{0,80}\bETA: {1,6}[1-9]\d{0,6}s[^\W\d]{2,40}$"),
     re.compile(r"^[^\n]{1,200}: (?:Zeile|ligne|línea|linea|linha|regel|строка|行|줄) ?\d{1,7}: +\d{1,9} [^\W\d]"),
     re.compile(r"^[^\n]{1,200}: line \d{1,7}: +\d{1,9} (?:" + _SIGNAL_REGEX + r")(?: {2,}| *\(core dumped\)| *$)"),
     re.compile(r"^\S{1,60}: \*\*\* [^\n]{1,200}|^\S{0,20}timeout: sending signal \w"),
@@ -126,9 +127,9 @@ _PROGRESS_PATTERN = re.compile(
 """Counts, measures, and what tokenizers and model loaders print at a healthy start."""
 
 _TRAILING_PATTERN = re.compile(
-    r"[\s\W_]*$|\s|#\d|[A-Z][A-Za-z ]{2,40}: ?0?\s*$|goroutine \d|\w[\w./*()]{1,100}\([^()\n]{0,80}\)$|\S{1,60} {2,}[0-9A-F]{16} |stack traceback|Traceback:|Calls: |Image {4,}|\S{1,300}\.py:\d{1,6}: \w{1,40}Warning: |\*\*\*|@ |at |\[\s?\d{1,3}\] |[-=*+~^_.╰─]{3,}|Set the environment|[^\n]{0,300}(?:\[0x[0-9a-f]{4,16}\]|\+0x[0-9a-f]{1,12}\)?)\s*$|[^\n]{0,120}NCCL INFO [\w/.]{1,60}:\d{1,5} -> |(?:Current thread|Thread 0x\w{1,20})?[^\n]{0,20}\(most recent call first\)|[\w ]{0,20}Stack \(most recent|$"
+    r"[\s\W_]*$|\s|#\d|[A-Z][A-Za-z ]{2,40}: ?0?\s*$|goroutine \d|\w[\w./*()]{1,100}\([^()\n]{0,80}\)$|\S{1,60} {2,}[0-9A-F]{16} |stack traceback|Traceback:|Calls: |Image {4,}|\S{1,300}\.py:\d{1,6}: \w{1,40}Warning: |\*\*\*|@ |at |\[\s?\d{1,3}\] |[-=*+~^_.╰─]{3,}|Set the environment|[^\n]{0,300}(?:\[0x[0-9a-f]{4,16}\]|\+0x[0-9a-f]{1,12}\)?)\s*$|(?:[\w<>~*&,() ]{1,200}::){1,20}[\w~<>=*+-]{1,200}\([^\n]{0,300}\)(?: const)?$|(?:main|clone|start_thread|_\w{2,40})$|[^\n]{0,120}NCCL INFO [\w/.]{1,60}:\d{1,5} -> |(?:Current thread|Thread 0x\w{1,20})?[^\n]{0,20}\(most recent call first\)|[\w ]{0,20}Stack \(most recent|$"
 )
-"""Lines that may stand below the error: lines of a trace, a ruler, Python's warnings at its end, or
+"""Lines that may stand below the error: lines of a trace, a function's name, a ruler, Python's warnings at its end, or
 empty lines. A heading without words, or with a zero, says nothing."""
 
 _MARK_PATTERN = re.compile(

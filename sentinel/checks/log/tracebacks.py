@@ -55,6 +55,8 @@ another process, as of a DataLoader's worker (torch/_utils.py, ExceptionWrapper)
 (torch/distributed/checkpoint/api.py)."""
 MAX_CHAIN_CHARS = 200
 """How many characters below an exception are searched for another exception."""
+MAX_SHOWN_MARK_CHARS = 20
+"""A mark of so many characters before an exception is shown with it: it names a rank. A logger's is longer."""
 _BOX_PATTERN = re.compile(r"( ?)[╭┌┏][─━ ]+$")
 """The left part of the box that rich draws around a traceback."""
 
@@ -72,7 +74,9 @@ class TracebackEnd(Struct, frozen=True):
     """The position of a traceback's exception. `network` means that a connection or a service
     failed, `echo` that another process died, so that the exception names no cause."""
 
-    start: int  # Where the exception begins in the text.
+    start: (
+        int  # Where the exception begins in the text, behind a long mark of a launcher or a logger.
+    )
     end: int  # Where it ends.
     network: bool = False
     echo: bool = False
@@ -125,8 +129,10 @@ def find_traceback_end(text: str, position: int) -> TracebackEnd | None:
             return found
         elif _EXCEPTION_PATTERN.match(rest) or (framed and _OTHER_EXCEPTION_PATTERN.match(rest)):
             below = text[end : end + MAX_CHAIN_CHARS]
-            found, framed, said = _classify_exception(rest, at, end, below), False, True
-            found = replace(found, below=_find_words_below(text, at, end, mark))
+            start = min(end, at + 400) - len(rest)
+            start = at if start - at <= MAX_SHOWN_MARK_CHARS else start
+            found, framed, said = _classify_exception(rest, start, end, below), False, True
+            found = replace(found, below=_find_words_below(text, start, end, mark))
             if _WORDLESS_PATTERN.match(text, end - len(rest), end + MAX_CHAIN_CHARS):
                 return None
         at = end + 1
