@@ -138,6 +138,13 @@ def test_what_vanishes_during_a_look_is_no_error(root: Path, word: str, left: bo
     assert "step5" in said
 
 
+def test_all_may_vanish_during_a_look(root: Path) -> None:
+    """The first directory when it is opened, the others before they are looked at."""
+    look = "[e.first_name for e in root.find_steps(rules)]"
+    move = "[shutil.rmtree(name) for name in os.listdir()]"
+    assert raced(root, "open", "step", move, act=look) == "said: []\n"
+
+
 @pytest.mark.root
 def test_a_file_that_is_unlocked_during_a_look_is_not_called_immutable(root: Path) -> None:
     weights = root / "step1" / "weights"

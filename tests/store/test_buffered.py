@@ -216,6 +216,12 @@ def test_samples_of_before_are_read_where_only_writing_fails(bench: Bench) -> No
     bench.primary.broken = ""
     assert [v for _, v in bench.store.read_samples("fs", "/scratch", "used", 0)] == [1.0, 2.0]
     assert bench.store.trouble
+    bench.mend()
+    bench.store.commit(Batch(at=at(3)))
+    assert not bench.store.trouble
+    before = bench.primary.asked
+    bench.store.read_samples("fs", "/scratch", "used", 0)
+    assert bench.primary.asked == before + 1  # after the outage once again
 
 
 def test_too_many_writes_keep_what_matters(tmp_path: Path) -> None:
