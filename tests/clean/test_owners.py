@@ -177,6 +177,7 @@ def test_a_mount_whose_server_has_ended_hides_no_other_step(root: Path) -> None:
             (root / "step50").stat()
         told, complaint = asked("list", root, RULES)
     assert (complaint, [one["name"] for one in told["going"]]) == ("", ["step100", "step200"])
+    assert told["entries"] == 4  # the mount is not looked at
 
 
 @pytest.mark.parametrize("where", ["step50", ".sentinel-gone-0123456789abcdef", "step100/in ner"])
