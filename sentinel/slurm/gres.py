@@ -45,6 +45,8 @@ def count_job_gpus(
 def _requested_gpus(text: str) -> int:
     """The number in `gres:gpu:2` or, from 21.08 on, `gres/gpu:h100=2`. A type may be of digits alone, with a
     number behind it (`gres/gpu:4090:2`)."""
-    kind = r"(?::(?:[^,=:]+(?=[:=])|\d*[^\d,=:][^,=:]*))?"
-    named = re.findall(rf"(?:^|,)(?:gres[:/])?gpu{kind}(?:[:=](\d+))?(?=,|$)", text)
+    named = re.findall(
+        r"(?:^|,)(?:gres[:/])?gpu(?::(?:[^,=:]+(?=[:=])|\d*[^\d,:=][^,=:]*))?(?:[:=](\d+))?(?=,|$)",
+        text,
+    )
     return sum(parse_count(number or "1") for number in named)

@@ -9,11 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from sentinel.actions.cluster_view import find_paused_job
 from sentinel.clock import SystemClock
 from sentinel.core.cluster import Job
 from sentinel.core.errors import CannotTell
 from sentinel.core.model import Status
 from sentinel.doctor.slurm import list_slurm_remarks
+from sentinel.slurm.change import SlurmHands
 from sentinel.slurm.client import ELSEWHERE, SlurmClient
 from sentinel.slurm.snapshot import SlurmSnapshot
 from tests.lab.accounts import User
@@ -461,3 +463,19 @@ def test_a_wrapper_that_swallows_the_answer_makes_no_empty_queue(
     wrapper.chmod(0o755)
     with pytest.raises(CannotTell, match="not even its header"):
         slurm(fresh, env={"PATH": f"{tmp_path}:{os.environ['PATH']}"}).jobs()
+
+
+def test_a_node_with_a_suspended_job_alone_is_idle_and_not_free(fresh: Lab) -> None:
+    """Slurm itself calls it IDLE, so the actions ask for its jobs."""
+    number = fresh.sbatch("sleep 600", nodelist="node-0")
+    fresh.wait_state(number, "RUNNING")
+    client = SlurmClient(environ=fresh.env)
+    hands = SlurmHands(SlurmSnapshot(client, SystemClock(), users=None, max_age=30.0))
+    assert find_paused_job(hands, "node-0") == ""
+    fresh.ask(["scontrol", "suspend", number])
+    fresh.wait_state(number, "SUSPENDED")
+    node = hands.node("node-0")
+    assert (node and node.state, find_paused_job(hands, "node-0")) == (
+        "IDLE",
+        f"job {number} is SUSPENDED there",
+    )

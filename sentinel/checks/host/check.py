@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from msgspec import Struct, to_builtins
@@ -40,12 +41,14 @@ from sentinel.core.declared import Metric, Panel
 from sentinel.core.errors import CannotTell, Invalid
 from sentinel.core.guidance import NO_GUIDANCE
 from sentinel.core.host_parts import ClockSync, HostEngine, HostHardware, StalledThreads
+from sentinel.core.hostlist import expand_printed
 from sentinel.core.model import Finding, Report, Status, get_worst_status
 from sentinel.core.stored_memory import decode_memory
 from sentinel.core.text import shortened, visible
 from sentinel.core.values import Duration, Rate, Size
 from sentinel.nodes.probe import Cursor, KernelLog, NodeProbe, ProbeRequest, Unread
 from sentinel.plugin import Check
+from sentinel.slurm.job_states import is_paused
 
 if TYPE_CHECKING:
     from sentinel.core.ports import Context
@@ -297,12 +300,17 @@ class HostCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 def _find_idle_nodes(ctx: Context) -> frozenset[str] | None:
-    """The nodes that no job has, by Slurm; None if Slurm does not tell."""
+    """The nodes that no job has, by Slurm; None if Slurm does not tell. Where jobs are watched anyway, a
+    suspended one counts."""
     try:
         nodes = ctx.slurm.nodes()
     except CannotTell:
         return None
-    return frozenset(n.name for n in nodes if n.state == "IDLE" and "COMPLETING" not in n.flags)
+    idle = {n.name for n in nodes if n.state == "IDLE" and "COMPLETING" not in n.flags}
+    with suppress(CannotTell, Invalid):
+        for job in filter(is_paused, ctx.slurm.jobs()):
+            idle.difference_update(expand_printed(job.nodes))
+    return frozenset(idle)
 
 
 def _list_unseen(probe: NodeProbe, sections: Sequence[Section]) -> list[str]:

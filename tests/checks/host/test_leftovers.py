@@ -9,7 +9,7 @@ from sentinel.checks.host.leftovers import MAX_ENGINE_BYTES, MAX_LOG_BYTES, MAX_
 from sentinel.core.cluster import Node
 from sentinel.core.host_parts import HostEngine
 from sentinel.nodes.probe import GpuProcess
-from sentinel.testing import FixedSlurm
+from sentinel.testing import FixedSlurm, job
 from tests.checks.host.test_host import DCGM_LOG, ENGINE, IDLE, Night, Way, of, told
 
 HELD = 12_799 * 2**20
@@ -21,6 +21,11 @@ def in_state(state: str, *flags: str) -> FixedSlurm:
     return FixedSlurm(nodes=[Node(name="n1", state=state, flags=frozenset(flags))])
 
 
+PAUSED = FixedSlurm(
+    nodes=[Node(name="n1", state="IDLE")], jobs=[job("12", "SUSPENDED", nodes="n[1-2]")]
+)
+
+
 @pytest.mark.parametrize(
     ("used", "processes", "slurm", "right"),
     [
@@ -29,6 +34,12 @@ def in_state(state: str, *flags: str) -> FixedSlurm:
         (HELD, (PYTHON,), IDLE, {}),  # of another GPU of the node, or of this one
         (HELD, (), in_state("ALLOCATED"), {}),  # in a container the driver may show none
         (HELD, (), in_state("IDLE", "COMPLETING"), {}),
+        (
+            HELD,
+            (),
+            PAUSED,
+            {},
+        ),  # Slurm calls it idle: _suspend_job_nodes() in src/slurmctld/job_mgr.c
         (HELD, (), FixedSlurm(nodes=[]), {}),  # Slurm does not know the node
         (HELD, (), FixedSlurm(), {"n1/gpus": "unknown"}),
         (450 * 2**20, (), IDLE, {}),  # what older drivers keep for themselves
