@@ -313,7 +313,7 @@ def _run_drained_check(
         f.subject: {
             "check": check.name,
             "status": f.status.value,
-            "proof": visible(f.summary.replace(", see below", "")),
+            "proof": visible(f.summary),
         }
         for f in outcome.findings
         if f.subject in wanted

@@ -72,9 +72,6 @@ _REASON_MEANINGS = {"Kill task failed": "Slurm could not end a job's processes"}
 _REQUIRED_ITEMS = frozenset({"reservation", "history", "responds"})
 """Items without which not even left-over processes are ended."""
 
-_SEE_BELOW = ", see below"
-"""Refers to the details. A line that is forwarded is shown without them, so this is cut off."""
-
 NEXT_LOOK_S = 1.0
 """Seconds. Any number does: what the next look finds again has no patience."""
 
@@ -149,7 +146,7 @@ def _guide_drained(
     return Guidance(
         impact="The node takes no jobs until somebody undrains it; other nodes go on.",
         todo=step or (f"Undrain it: `{_make_undrain(sight).render()}`." if clean else unclear),
-        ask=f"{want} {name}: drained, {shortened(verdict.replace(_SEE_BELOW, ''), 200)}",
+        ask=f"{want} {name}: drained, {shortened(verdict, 200)}",
         headline="DRAINED",
     )
 
@@ -314,7 +311,7 @@ def _describe_bad_items(items: Sequence[ProofItem]) -> str:
 
 def _describe_rest(items: Sequence[ProofItem], end: str) -> str:
     rest = len(items) - 1
-    return f" ({rest} more check{'s' * (rest > 1)} {end}{_SEE_BELOW})" if rest else ""
+    return f" ({rest} more check{'s' * (rest > 1)} {end})" if rest else ""
 
 
 def _describe_unkillable(sight: NodeEvidence) -> list[str]:

@@ -70,6 +70,12 @@ MAX_LINES_BELOW = 40
 """How many lines below an exception are searched for what it says."""
 
 
+_SOURCE_PATTERN = re.compile(
+    r"(?:^|[\s\]:|])File \"[^\"\n]{1,300}\", line \d{1,9}(?:, in [^\n]{1,200})?\s*$"
+)
+"""The line of a frame; below it stands a line of the program's source."""
+
+
 class TracebackEnd(Struct, frozen=True):
     """The position of a traceback's exception. `network` means that a connection or a service
     failed, `echo` that another process died, so that the exception names no cause."""
@@ -98,6 +104,14 @@ def _find_words_below(text: str, start: int, end: int, mark: "re.Pattern[str] | 
             name = f"{said.strip()}: "
         code = said.lstrip().startswith('File "')
     return ""
+
+
+def is_source_line(text: str, position: int) -> bool:
+    """Whether the line is the source of a frame. The program did not print it, and what it would say may
+    not be what went wrong: that stands below the frames."""
+    end = text.rfind("\n", 0, position)
+    begin = text.rfind("\n", 0, max(0, end)) + 1
+    return end > 0 and _SOURCE_PATTERN.search(text, max(begin, end - 600), end) is not None
 
 
 def find_traceback_end(text: str, position: int) -> TracebackEnd | None:

@@ -33,7 +33,7 @@ from sentinel.checks.log.shown_troubles import (
     show_trouble,
 )
 from sentinel.checks.log.survived_exceptions import lower_survived
-from sentinel.checks.log.tracebacks import TracebackEnd, find_traceback_end
+from sentinel.checks.log.tracebacks import TracebackEnd, find_traceback_end, is_source_line
 from sentinel.checks.log.trouble_kind import (
     EXCEPTION,
     KILLED_KIND,
@@ -51,7 +51,6 @@ MAX_TROUBLES_PER_KIND = 20
 """How many errors of one kind a run keeps. The first ones are the causes, the rest are
 consequences."""
 
-
 MAX_LINES_AFTER_NO_START = 60  # lines after a program that did not start
 
 MAX_STOPS = 20  # before how many consequences the last words of the text are searched
@@ -68,7 +67,6 @@ DIAGNOSTIC_PATTERN = re.compile(
 (src/ucs/debug/log.c of openucx/ucx), tracebacks in a warning of PyTorch, e.g. from torch.compile
 (torch/_logging/_internal.py), and kernel settings that a container may not write (45 of MLPerf's
 v3.1 logs: `vm.drop_caches`)."""
-
 
 HANDLED_PATTERN = re.compile(
     r"(?i)batch[ _]?size (?:will be|was|is|has been) (?:de|re)|(?:decreas|reduc|halv|lower)ing (?:the )?(?:micro)?_?(?:batch|chunk)"
@@ -362,7 +360,8 @@ class TroubleFinder:
         ]
         suspect = self._known if any(gate in text for gate in GATE_WORDS) else ()
         for kind in suspect:
-            hits += [(at, kind.name, kind) for at, kind in kind.find_matches(text)]
+            found = kind.find_matches(text)
+            hits += [(at, kind.name, kind) for at, kind in found if not is_source_line(text, at)]
         return sorted(hits, key=itemgetter(0))
 
 

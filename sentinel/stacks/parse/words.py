@@ -46,6 +46,8 @@ def interpret_dump(dump: StacksDump) -> str:
         return ""
     if not groups or groups[0].kind is not StandKind.PYTHON:
         return "nothing can be said of a hang: no stack was read"
+    if groups[0].count == 1:
+        return "this is the only rank that was found: there is none to compare it with"
     return "all ranks stand at the same place: no rank is odd, look at the network or at one GPU"
 
 

@@ -181,7 +181,7 @@ def test_what_is_not_clean_is_told_by_its_most_telling_item() -> None:
     assert report.requests == ()
     assert only(report).summary == (
         "processes hang in the kernel (state D): cat (pid 7) in request_wait_answer (FUSE) (1 more check"
-        f" failed, see below); not ready to return; drained {since_text(DRAINED_AT, NOW)}"
+        f" failed); not ready to return; drained {since_text(DRAINED_AT, NOW)}"
         " (Kill task failed: Slurm could not end a job's processes)"
     )
     assert "- jobs: processes left by job 12: cat (pid 7) of root" in only(report).details

@@ -106,10 +106,10 @@ def test_the_details_name_what_is_wrong_then_what_is_unknown_then_what_passed() 
     [
         ([BAD], "processes are left; not ready to return"),
         ([BAD, UNKNOWN], "processes are left; not ready to return"),
-        ([BAD, HANGS], "a process hangs (1 more check failed, see below); not ready"),
-        ([BAD, HANGS, BAD], "a process hangs (2 more checks failed, see below); not ready"),
+        ([BAD, HANGS], "a process hangs (1 more check failed); not ready"),
+        ([BAD, HANGS, BAD], "a process hangs (2 more checks failed); not ready"),
         ([UNKNOWN], "GPU errors (Xid): no answer; not known whether it is ready to return"),
-        ([SOON, UNKNOWN], "GPU errors (Xid): no answer (1 more check unanswered, see below); not"),
+        ([SOON, UNKNOWN], "GPU errors (Xid): no answer (1 more check unanswered); not"),
         ([GOOD, GOOD], "clean by 2 proofs, is given back"),
     ],
 )

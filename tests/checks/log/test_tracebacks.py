@@ -5,6 +5,7 @@ import time
 import pytest
 
 from sentinel.checks.log.tracebacks import find_traceback_end
+from sentinel.checks.log.troubles import TroubleFinder
 
 FIRST = "Traceback (most recent call last):"
 
@@ -133,3 +134,19 @@ def test_a_mark_of_many_digits_is_looked_for_once() -> None:
     began = time.thread_time()
     assert find_traceback_end(text, text.index(FIRST)) is None
     assert time.thread_time() - began < 2
+
+
+@pytest.mark.parametrize("mark", ["", "[rank3]: ", "3: "])
+def test_the_source_of_a_frame_says_nothing(mark: str) -> None:
+    """Its words may be a template, or of another error. The same words that are printed count."""
+    words = "CUDA out of memory. Tried to allocate"
+    frame = [
+        FIRST,
+        '  File "/r/t.py", line 21, in run',
+        f'    raise RuntimeError(f"{words} {{n}}")',
+    ]
+    lines = [f"{mark}{line}" for line in (*frame, "ValueError: rank 3 has no data")]
+    told = [one.line for _, one in TroubleFinder({}, []).find_end("\n".join([*lines, ""]))]
+    assert [words in line for line in told] == [False]
+    printed = TroubleFinder({}, []).find_end(f"{mark}{words} 2 GiB\n")
+    assert [one.kind for _, one in printed] == ["CUDA out of memory"]

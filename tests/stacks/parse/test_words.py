@@ -125,6 +125,7 @@ def test_the_end_of_the_job_is_told_first() -> None:
 def test_no_rank_is_odd_where_all_stand_alike() -> None:
     assert interpret_dump(dump(step(4, 8))).startswith("all ranks stand at the same place")
     assert not interpret_dump(dump(odd(step(4, 8), 3)))
+    assert "the only rank that was found" in interpret_dump(dump(step(1, 1)))
 
 
 def test_several_steps_are_told_apart() -> None:
