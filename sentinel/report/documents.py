@@ -97,13 +97,17 @@ def list_csv_rows(accounts: Sequence[RunAccount]) -> Iterator[list[str]]:
     calendar = ("queued", "not_submitted", "maintenance")
     yield ["cluster", "run", "goodput", "ettr", "held", *CLASSES, *calendar, "interruptions"]
     for one in accounts:
-        hours = [one.held, *(one.parts[name] for name in CLASSES)]
+        # of a job that ran, without GPUs that Slurm tells of, nothing is known
+        known = one.held or not one.calendar.held
+        hours = [one.held, *(one.parts[name] for name in CLASSES)] if known else []
+        unknown = [] if known else [""] * (1 + len(CLASSES))
         spans = [getattr(one.calendar, name) for name in calendar]
         ratios = [_to_share(one.goodput), _to_share(one.ettr)]
         yield [
             escape_formula(visible(one.cluster)),
             escape_formula(visible(one.run)),
             *("" if ratio is None else str(ratio) for ratio in ratios),
+            *unknown,
             *(str(_to_hours(time)) for time in (*hours, *spans)),
             str(len(one.interruptions)),
         ]

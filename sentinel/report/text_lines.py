@@ -51,9 +51,10 @@ CAUSE_LABELS = {
 CHECK_HINTS: Mapping[str, str] = {
     "nothing": "checks of the kinds job, log and checkpoint write down what trainings do",
     "gpus": "held no GPUs that Slurm tells of",
-    "checkpoint": "no check tells which checkpoints are complete. Add one of the kind `checkpoint`"
-    " that names this run as its `job`",
-    "log": "no check reads its log. Add one of the kind `log` that names this run as its `job`",
+    "checkpoint": "no check has seen a complete checkpoint. If none of the kind `checkpoint` names this run"
+    " as its `job`, add one",
+    "log": "no check has seen a step in its log. If none of the kind `log` names this run as its `job`,"
+    " add one",
 }
 
 
@@ -74,8 +75,11 @@ def render_sentence(account: RunAccount, hints: Mapping[str, str] = CHECK_HINTS)
         share = format_share(account.parts["provisional"], account.held)
         text += f", and another {share} into steps that no checkpoint holds yet"
     worst = max((*LOSSES, UNKNOWN), key=lambda part: account.parts[part])
-    if account.parts[worst]:
-        text += f". Most of the rest: {LABELS[worst]} ({format_share(account.parts[worst], account.held)})"
+    share = format_share(account.parts[worst], account.held)
+    if worst == UNKNOWN and account.parts[worst]:
+        text += f". What {share} were spent on is not known"
+    elif account.parts[worst]:
+        text += f". Most of the rest: {LABELS[worst]} ({share})"
     return f"{text}."
 
 

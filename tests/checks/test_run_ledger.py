@@ -194,6 +194,17 @@ def test_an_ordinary_pass_writes_nothing(tmp_path: Path) -> None:
     assert sorted(row.kind for row in site.rows.values()) == ["held", "queued", "startup", "steps"]
 
 
+def test_no_row_of_steps_is_longer_than_an_hour(tmp_path: Path) -> None:
+    """So a slow hour can be told from its neighbours."""
+    site = Site(tmp_path)
+    site.every = 600.0
+    site.jobs = [running("10", 0)]
+    for minute in range(0, 131, 10):
+        site.train(minute, minute, minute)
+    rows = [row for row in site.rows.values() if row.kind == "steps"]
+    assert [(row.ended - row.began) // SECOND for row in rows] == [3600, 2400]
+
+
 def test_a_night_without_sentinel_is_unknown(tmp_path: Path) -> None:
     """The steps that were made meanwhile are not guessed."""
     site = Site(tmp_path)

@@ -16,9 +16,9 @@ from sentinel.core.model import Batch
 from sentinel.core.run_ledger import LedgerRow
 from sentinel.report.documents import list_csv_rows
 from sentinel.report.gpu_time import CLASSES
-from sentinel.report.run_account import RunAccount
+from sentinel.report.run_account import RunAccount, account_run
 from sentinel.report.run_report import RunReport
-from sentinel.report.text_lines import render_report
+from sentinel.report.text_lines import render_report, render_sentence
 from sentinel.wiring.app import UsageError
 from tests.report.ledger_rows import EPOCH, at, held, saved, span, steps
 from tests.store.nouns import alert
@@ -94,8 +94,8 @@ def test_without_checkpoints_the_sentence_says_what_to_add() -> None:
     rows = (held(0, 60), steps(0, 60, 0, 60))
     (account,) = account_runs(rows, "llm", at(-10), at(400))
     assert next(iter(render_account(account, minutes_text, bars=False))) == (
-        "Run llm held 8.0 GPU-hours. How much of that went into the model is not known: no check tells "
-        "which checkpoints are complete. Add one of the kind `checkpoint` that names this run as its `job`."
+        "Run llm held 8.0 GPU-hours. How much of that went into the model is not known: no check has seen "
+        "a complete checkpoint. If none of the kind `checkpoint` names this run as its `job`, add one."
     )
 
 
@@ -106,7 +106,7 @@ def test_what_a_later_start_proves_is_told_as_at_least() -> None:
     sentence = next(iter(render_account(account, minutes_text, bars=False)))
     assert sentence.startswith(
         "Run llm held 16.0 GPU-hours. At least 50% of them went into the model; whether more did is "
-        "not known: no check tells"
+        "not known: no check has seen"
     )
 
 
@@ -236,6 +236,37 @@ def test_a_name_of_a_user_is_text_in_the_table(name: str, shown: str) -> None:
     rows = [replace(row, run=name) for row in (held(0, 10), steps(0, 10, 0, 100))]
     _, (_, run, *_) = list_csv_rows(account_runs(rows, "", at(-10), at(20)))
     assert run == shown
+
+
+@pytest.mark.parametrize(
+    ("rows", "sentence", "hours"),
+    [
+        ([held(0, 60, gpus=0), steps(0, 60, 0, 60)], "held no GPUs that Slurm tells of.", ""),
+        ([span("queued", 0, 60, "")], "held no GPUs that Slurm tells of.", "0.0"),
+        ([held(0, 60), span("startup", 0, 60), saved(0, 0)], "no check has seen a step in its log.", "8.0"),
+        ([held(0, 60), steps(0, 60, 0, 60)], "no check has seen a complete checkpoint.", "8.0"),
+        (
+            [held(0, 60), steps(0, 6, 0, 6), span("blind", 6, 60), saved(6, 6)],
+            "10% of them went into the model. What 90% were spent on is not known.",
+            "8.0",
+        ),
+        (
+            [held(0, 60), steps(0, 36, 0, 36), span("hung", 36, 60), saved(36, 36)],
+            "60% of them went into the model. Most of the rest: hung (40%).",
+            "8.0",
+        ),
+    ],
+)  # fmt: skip
+def test_the_sentence_and_the_table_claim_nothing_that_is_not_known(
+    rows: list[LedgerRow], sentence: str, hours: str
+) -> None:
+    """A check may be there and have seen nothing yet. Hours are empty in the table if the job ran, and
+    nobody tells on how many GPUs."""
+    account = account_run("llm", rows, at(0), at(60))
+    assert sentence in render_sentence(account)
+    head, cells = list_csv_rows([account])
+    assert len(head) == len(cells)
+    assert cells[head.index("held")] == hours
 
 
 def test_no_part_is_shown_as_nothing_or_as_all() -> None:

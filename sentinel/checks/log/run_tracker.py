@@ -104,7 +104,7 @@ def _is_ordinary(before: RunTracker, one: WatchedLog, step: float, now: int) -> 
     one new tracker is all that is made."""
     phase = one.seen.phase
     return (
-        0 < before.began > now - MAX_ROW_US
+        before.began > now - MAX_ROW_US
         and step >= before.last
         and not (before.hung or (one.verdict.hung and step == before.last))
         and (phase.name if phase else "") == before.phase
