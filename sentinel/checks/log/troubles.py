@@ -267,8 +267,8 @@ class TroubleFinder:
             for at, stop in places
             if at >= begin and not self._is_ignored(text, at)
         ]
-        shown = tuple(filter(None, (make_shape(one.line) for _, one in found)))
-        more = [one for one in more if not make_shape(one[1].line).endswith(shown)]
+        shown = {make_shape(one.line) for _, one in found}
+        more = [one for one in more if make_shape(one[1].line) not in shown]
         return sorted([*found, *more], key=lambda one: one[0])
 
     def _find_known(
