@@ -13,8 +13,9 @@ import pytest
 
 from sentinel.checks.checkpoint import CheckpointCheck
 from sentinel.checks.job import JobCheck
-from sentinel.checks.job.ledger_rows import find_end_cause
+from sentinel.checks.job.ledger_rows import find_end_cause, list_ledger_rows
 from sentinel.checks.job.memory import GoneJob, SeenJob
+from sentinel.checks.job.memory import Memory as JobMemory
 from sentinel.checks.log import Log
 from sentinel.checks.log.futile_starts import FinishedStart, find_futile_starts, limit_starts
 from sentinel.checks.log.known_troubles import TROUBLE_KINDS
@@ -542,6 +543,14 @@ def gone(state: str = "FAILED", tail: str = "", **more: Any) -> GoneJob:
     )  # fmt: skip
     end = JobEnd(job_id="1", state=state, exit_code=1)
     return GoneJob(seen=seen, at=START, **{"asked": True, "end": end, "tail": tail, **more})
+
+
+def test_an_end_that_slurm_tells_only_later_is_written_then() -> None:
+    """The queue is as it was, and no row is due."""
+    silent, told = gone(asked=False, end=None), gone(end=end_job("1", "NODE_FAIL", 0, 5))
+    before, after = (JobMemory(looked=START, gone=(one,)) for one in (silent, told))
+    rows = list_ledger_rows(context(FixedSlurm(), START, limit=30.0), "llm", before, after)
+    assert [row.cause for row in rows if row.kind == "held"] == ["node"]
 
 
 @pytest.mark.parametrize(
