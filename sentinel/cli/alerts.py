@@ -79,7 +79,7 @@ def call_alerts_list(args: argparse.Namespace) -> int:
     none = "no alerts"
     if not rows and app.has_state(state.settings):
         where = f"no alerts in the state {visible(app.describe_state_location(state.settings))}"
-        if is_piped():
+        if args.json or is_piped():
             print(f"sentinel: {where}", file=sys.stderr)
         else:
             none = where

@@ -15,6 +15,7 @@ from sentinel.channels.http_request import HttpRequest, url_origin
 from sentinel.channels.post import url_below
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.errors import CannotTell, ChannelError
+from sentinel.core.struct_types import decode_json
 from sentinel.core.values import duration_text
 
 METRIC = "DCGM_FI_DEV_GPU_UTIL"
@@ -68,7 +69,7 @@ def ask_stored_use(url: str, seconds: float, gap: float, now: Instant, limit: fl
         answer = asyncio.run(exchange_http(request))
         if answer.status != 200:
             raise refused_status(request, answer)
-        found = msgspec.json.decode(answer.body, type=_Answer).data.result
+        found = decode_json(answer.body, _Answer).data.result
     except ChannelError as error:
         raise CannotTell(f"Prometheus: {error}") from None
     except (msgspec.DecodeError, UnicodeDecodeError):
