@@ -53,7 +53,7 @@ def test_an_idle_holder_has_a_process_and_memory_and_no_use() -> None:
     (gpu,) = smi.parse(page).gpus
     assert (gpu.utilization, gpu.unknown) == (0, ())
     assert [(p.kind, p.memory) for p in gpu.processes] == [("C", 612 * 2**20)]
-    seen = read_node_use("vm", node(page, use), {"5001"})
+    seen = read_node_use("vm", node(page, use), {"5001"}, None)
     assert (seen.unknown, dict(seen.peaks)) == ("", {gpu.uuid: 0.0})
     assert (seen.has_batch_step, seen.has_processes, seen.gpu_processes) == (True, True, 1)
 
@@ -66,5 +66,5 @@ def test_clients_of_mps_are_unknown() -> None:
     )
     (gpu,) = smi.parse(page).gpus
     assert [p.kind for p in gpu.processes] == ["M+C", "C"]
-    seen = read_node_use("vm", node(page, (HERE / "use.idle.txt").read_text()), {"5001"})
+    seen = read_node_use("vm", node(page, (HERE / "use.idle.txt").read_text()), {"5001"}, None)
     assert "shared by MPS" in seen.unknown

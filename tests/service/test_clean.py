@@ -135,14 +135,15 @@ def test_old_dates_do_not_make_a_copy_old(watch: Watch, root: Path) -> None:
 @pytest.mark.root
 def test_what_cannot_be_removed_is_an_alert(watch: Watch, root: Path) -> None:
     """Where it is asked for: whoever waits for room has to know."""
-    weights = root / "step1" / "weights"
-    subprocess.run(["mount", "--bind", str(weights.parent), str(weights.parent)], check=True)
+    inner = root / "step1" / "inner"
+    inner.mkdir()
+    subprocess.run(["mount", "--bind", str(inner), str(inner)], check=True)
     try:
         watch.configure(CONFIG, age="1ms", more="remove: true")
         passed(watch)
         told = watch.told(reason="firing")
     finally:
-        subprocess.run(["umount", "-l", str(weights.parent)], check=True)
+        subprocess.run(["umount", "-l", str(inner)], check=True)
     assert [t["status"] for t in told] == ["warning"]
     assert "1 cannot be removed: 'step1'" in told[0]["summary"]
     assert left(root) == ["step1", "step5", "step6"]

@@ -71,9 +71,10 @@ MAX_LINES_BELOW = 40
 
 
 _SOURCE_PATTERN = re.compile(
-    r"(?:^|[\s\]:|])File \"[^\"\n]{1,300}\", line \d{1,9}(?:, in [^\n]{1,200})?\s*$"
+    r"(?:^|[\s\]:|])(File) \"[^\"\n]{1,300}\", line \d{1,9}(?:, in [^\n]{1,200})?\s*$"
 )
-"""The line of a frame; below it stands a line of the program's source."""
+"""The line of a frame; below it stands a line of the program's source, two columns further in, or nothing
+(traceback.format_list() of Python)."""
 
 
 class TracebackEnd(Struct, frozen=True):
@@ -111,7 +112,8 @@ def is_source_line(text: str, position: int) -> bool:
     not be what went wrong: that stands below the frames."""
     end = text.rfind("\n", 0, position)
     begin = text.rfind("\n", 0, max(0, end)) + 1
-    return end > 0 and _SOURCE_PATTERN.search(text, max(begin, end - 600), end) is not None
+    frame = _SOURCE_PATTERN.search(text, max(begin, end - 600), end) if end > 0 else None
+    return frame is not None and text.startswith("  ", end + 1 + frame.start(1) - begin)
 
 
 def find_traceback_end(text: str, position: int) -> TracebackEnd | None:
