@@ -65,16 +65,18 @@ class Plain:
                 trouble.severity = status
 
     def _tell(self, subject: str, trouble: Trouble, mono: float) -> None:
-        if trouble.acked and not trouble.ack_told:
-            trouble.ack_told = True
-            for channel in trouble.told:
-                self.heard[channel, subject].append("ack")
+        knew, newer = [*trouble.told], set[str]()
         escalated = not trouble.acked and mono - trouble.began >= ESCALATE
         for channel in [*self.always, *(self.later if escalated else [])]:
             reason = self._reason(trouble, trouble.told.get(channel), mono)
             if reason:
                 self.heard[channel, subject].append(reason)
                 trouble.told[channel] = Told(trouble.severity, mono)
+                newer.add(channel)
+        if trouble.acked and not trouble.ack_told:  # what is newer says so too
+            trouble.ack_told = True
+            for channel in knew:
+                self.heard[channel, subject] += [] if channel in newer else ["ack"]
 
     def _reason(self, trouble: Trouble, told: Told | None, mono: float) -> str:
         if told is None:
