@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from sentinel import __version__
+from tests.lab.waiting import wait_until
 from tests.packaging.wheels import NEXT, Site, build_wheel
 
 FILE = """\
@@ -156,16 +157,20 @@ def service(site: Site, tmp_path: Path) -> Iterator["subprocess.Popen[bytes]"]:
     (tmp_path / "code").write_text("0")
     (tmp_path / "sentinel.yaml").write_text(FILE.format(folder=tmp_path))
     process = start_service(site, tmp_path)
+    log = tmp_path / "log"  # what is installed before that is loaded may be of both versions
+    wait_until(lambda: "all modules are loaded" in log.read_text(), log.read_text, 60)
     yield process
     process.kill()
     process.wait()
 
 
 def start_service(site: Site, folder: Path) -> "subprocess.Popen[bytes]":
-    return subprocess.Popen(
-        [str(site.python.parent / "sentinel"), "run", "-c", str(folder / "sentinel.yaml")],
-        cwd="/", env={"PATH": os.environ["PATH"], "HOME": str(folder), "INVOCATION_ID": "1"},
-    )  # fmt: skip
+    with (folder / "log").open("ab") as log:
+        return subprocess.Popen(
+            [str(site.python.parent / "sentinel"), "run", "-c", str(folder / "sentinel.yaml")],
+            cwd="/", env={"PATH": os.environ["PATH"], "HOME": str(folder), "INVOCATION_ID": "1"},
+            stderr=log,
+        )  # fmt: skip
 
 
 @pytest.mark.nightly
