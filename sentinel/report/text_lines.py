@@ -48,13 +48,14 @@ CAUSE_LABELS = {
     "slurm": "Slurm",
     "gpu": "GPU",
 }
+SLOW_WORDS = "what slow steps took longer than this run usually takes"
 CHECK_HINTS: Mapping[str, str] = {
     "nothing": "checks of the kinds job, log and checkpoint write down what trainings do",
-    "gpus": "held no GPUs that Slurm tells of",
-    "checkpoint": "no check has seen a complete checkpoint. If none of the kind `checkpoint` names this run"
-    " as its `job`, add one",
-    "log": "no check has seen a step in its log. If none of the kind `log` names this run as its `job`,"
-    " add one",
+    "gpus": "held no GPUs, by what Slurm tells",
+    "checkpoint": "no complete checkpoint of it has been seen. If the configuration has no check with"
+    " `kind: checkpoint` and this run as its `job`, add one; if it has, no checkpoint is complete yet",
+    "log": "no step has been seen in its log. If the configuration has no check with `kind: log` and this run"
+    " as its `job`, add one; if it has, the run has shown no step yet",
 }
 
 
@@ -70,17 +71,34 @@ def render_sentence(account: RunAccount, hints: Mapping[str, str] = CHECK_HINTS)
         if account.parts["useful"] * 200 >= account.held:
             return f"{head} At least {useful} of them went into the model; whether more did is not known: {missing}."
         return f"{head} How much of that went into the model is not known: {missing}."
-    text = f"{head} {useful} of them went into the model"
+    return f"{head} {_describe_steps(account, useful)}{_describe_rest(account)}."
+
+
+def _describe_steps(account: RunAccount, useful: str) -> str:
+    share = format_share(account.parts["provisional"], account.held)
+    if account.parts["useful"]:
+        more = f", and another {share} into steps that no checkpoint holds yet"
+        text = f"{useful} of them went into the model"
+        return text + more if account.parts["provisional"] else text
     if account.parts["provisional"]:
-        share = format_share(account.parts["provisional"], account.held)
-        text += f", and another {share} into steps that no checkpoint holds yet"
+        return f"None of them went into the model yet: {share} went into steps that no checkpoint holds"
+    return "None of them went into the model: no checkpoint holds a step of that time"
+
+
+def _describe_rest(account: RunAccount) -> str:
     worst = max((*LOSSES, UNKNOWN), key=lambda part: account.parts[part])
+    before = account.parts["useful"] + account.parts["provisional"]
     share = format_share(account.parts[worst], account.held)
-    if worst == UNKNOWN and account.parts[worst]:
-        text += f". What {share} were spent on is not known"
-    elif account.parts[worst]:
-        text += f". Most of the rest: {LABELS[worst]} ({share})"
-    return f"{text}."
+    label = SLOW_WORDS if worst == "slow" else LABELS[worst]
+    if not account.parts[worst]:
+        return ""
+    if before + account.parts[worst] == account.held:
+        share = f"the other {share}" if before else "they" if worst == UNKNOWN else "all of them"
+    elif worst != UNKNOWN:
+        return f". The largest part of the rest: {label} ({share} of all)"
+    if worst == UNKNOWN:
+        return f". What {share} went into is not known"
+    return f". {share[0].upper()}{share[1:]}: {label}"
 
 
 def render_report(

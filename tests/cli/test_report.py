@@ -38,8 +38,8 @@ LIFE = (
 
 GOLDEN = """\
 Run llm held 37.3 GPU-hours. 57% of them went into the model, and another 14%
-into steps that no checkpoint holds yet. Most of the rest: steps lost and redone
-(18%).
+into steps that no checkpoint holds yet. The largest part of the rest: steps
+lost and redone (18% of all).
   steps in the model              ███████████░░░░░░░░░   57%       21.3 GPU-h
   steps since the last checkpoint ███░░░░░░░░░░░░░░░░░   14%        5.3 GPU-h
   steps lost and redone           ████░░░░░░░░░░░░░░░░   18%        6.7 GPU-h
@@ -94,8 +94,9 @@ def test_without_checkpoints_the_sentence_says_what_to_add() -> None:
     rows = (held(0, 60), steps(0, 60, 0, 60))
     (account,) = account_runs(rows, "llm", at(-10), at(400))
     assert next(iter(render_account(account, minutes_text, bars=False))) == (
-        "Run llm held 8.0 GPU-hours. How much of that went into the model is not known: no check has seen "
-        "a complete checkpoint. If none of the kind `checkpoint` names this run as its `job`, add one."
+        "Run llm held 8.0 GPU-hours. How much of that went into the model is not known: no complete "
+        "checkpoint of it has been seen. If the configuration has no check with `kind: checkpoint` and this run "
+        "as its `job`, add one; if it has, no checkpoint is complete yet."
     )
 
 
@@ -106,7 +107,7 @@ def test_what_a_later_start_proves_is_told_as_at_least() -> None:
     sentence = next(iter(render_account(account, minutes_text, bars=False)))
     assert sentence.startswith(
         "Run llm held 16.0 GPU-hours. At least 50% of them went into the model; whether more did is "
-        "not known: no check has seen"
+        "not known: no complete checkpoint"
     )
 
 
@@ -241,18 +242,28 @@ def test_a_name_of_a_user_is_text_in_the_table(name: str, shown: str) -> None:
 @pytest.mark.parametrize(
     ("rows", "sentence", "hours"),
     [
-        ([held(0, 60, gpus=0), steps(0, 60, 0, 60)], "held no GPUs that Slurm tells of.", ""),
-        ([span("queued", 0, 60, "")], "held no GPUs that Slurm tells of.", "0.0"),
-        ([held(0, 60), span("startup", 0, 60), saved(0, 0)], "no check has seen a step in its log.", "8.0"),
-        ([held(0, 60), steps(0, 60, 0, 60)], "no check has seen a complete checkpoint.", "8.0"),
+        ([held(0, 60, gpus=0), steps(0, 60, 0, 60)], "held no GPUs, by what Slurm tells.", ""),
+        ([span("queued", 0, 60, "")], "held no GPUs, by what Slurm tells.", "0.0"),
+        ([held(0, 60), span("startup", 0, 60), saved(0, 0)], "no step has been seen in its log.", "8.0"),
+        ([held(0, 60), steps(0, 60, 0, 60)], "no complete checkpoint of it has been seen.", "8.0"),
         (
             [held(0, 60), steps(0, 6, 0, 6), span("blind", 6, 60), saved(6, 6)],
-            "10% of them went into the model. What 90% were spent on is not known.",
+            "10% of them went into the model. What the other 90% went into is not known.",
             "8.0",
         ),
         (
             [held(0, 60), steps(0, 36, 0, 36), span("hung", 36, 60), saved(36, 36)],
-            "60% of them went into the model. Most of the rest: hung (40%).",
+            "60% of them went into the model. The other 40%: hung.",
+            "8.0",
+        ),
+        (
+            [held(0, 60), steps(0, 36, 0, 36), span("hung", 36, 54), span("startup", 54, 60), saved(36, 36)],
+            "60% of them went into the model. The largest part of the rest: hung (30% of all).",
+            "8.0",
+        ),
+        (
+            [held(0, 60), steps(0, 60, 1, 61), saved(0, 0)],
+            "None of them went into the model yet: 100% went into steps that no checkpoint holds.",
             "8.0",
         ),
     ],
