@@ -48,10 +48,14 @@ CAUSE_LABELS = {
     "slurm": "Slurm",
     "gpu": "GPU",
 }
-SLOW_WORDS = "what slow steps took longer than this run usually takes"
+CLEARER_LABELS: Mapping[TimeClass, str] = {
+    "slow": "extra time of steps that were slower than usual for this run",
+    "tail": "cut off by the time limit of a job: unsaved steps, and the time after its last step",
+}
+"""Where a label stands alone in a sentence."""
 CHECK_HINTS: Mapping[str, str] = {
     "nothing": "checks of the kinds job, log and checkpoint write down what trainings do",
-    "gpus": "held no GPUs, by what Slurm tells",
+    "gpus": "held no GPUs, according to Slurm",
     "checkpoint": "no complete checkpoint of it has been seen. If the configuration has no check with"
     " `kind: checkpoint` and this run as its `job`, add one; if it has, no checkpoint is complete yet",
     "log": "no step has been seen in its log. If the configuration has no check with `kind: log` and this run"
@@ -82,22 +86,22 @@ def _describe_steps(account: RunAccount, useful: str) -> str:
         return text + more if account.parts["provisional"] else text
     if account.parts["provisional"]:
         return f"None of them went into the model yet: {share} went into steps that no checkpoint holds"
-    return "None of them went into the model: no checkpoint holds a step of that time"
+    return "None of them went into the model: no checkpoint holds a step from them"
 
 
 def _describe_rest(account: RunAccount) -> str:
     worst = max((*LOSSES, UNKNOWN), key=lambda part: account.parts[part])
     before = account.parts["useful"] + account.parts["provisional"]
     share = format_share(account.parts[worst], account.held)
-    label = SLOW_WORDS if worst == "slow" else LABELS[worst]
+    label = CLEARER_LABELS.get(worst, LABELS[worst])
     if not account.parts[worst]:
         return ""
     if before + account.parts[worst] == account.held:
         share = f"the other {share}" if before else "they" if worst == UNKNOWN else "all of them"
     elif worst != UNKNOWN:
-        return f". The largest part of the rest: {label} ({share} of all)"
+        return f". The largest part of the rest: {label} ({share} of all its GPU-hours)"
     if worst == UNKNOWN:
-        return f". What {share} went into is not known"
+        return f". What {share} went into is not known: sentinel was not running, or the log of the run was silent"
     return f". {share[0].upper()}{share[1:]}: {label}"
 
 

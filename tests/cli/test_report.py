@@ -39,7 +39,7 @@ LIFE = (
 GOLDEN = """\
 Run llm held 37.3 GPU-hours. 57% of them went into the model, and another 14%
 into steps that no checkpoint holds yet. The largest part of the rest: steps
-lost and redone (18% of all).
+lost and redone (18% of all its GPU-hours).
   steps in the model              ███████████░░░░░░░░░   57%       21.3 GPU-h
   steps since the last checkpoint ███░░░░░░░░░░░░░░░░░   14%        5.3 GPU-h
   steps lost and redone           ████░░░░░░░░░░░░░░░░   18%        6.7 GPU-h
@@ -242,13 +242,13 @@ def test_a_name_of_a_user_is_text_in_the_table(name: str, shown: str) -> None:
 @pytest.mark.parametrize(
     ("rows", "sentence", "hours"),
     [
-        ([held(0, 60, gpus=0), steps(0, 60, 0, 60)], "held no GPUs, by what Slurm tells.", ""),
-        ([span("queued", 0, 60, "")], "held no GPUs, by what Slurm tells.", "0.0"),
+        ([held(0, 60, gpus=0), steps(0, 60, 0, 60)], "held no GPUs, according to Slurm.", ""),
+        ([span("queued", 0, 60, "")], "held no GPUs, according to Slurm.", "0.0"),
         ([held(0, 60), span("startup", 0, 60), saved(0, 0)], "no step has been seen in its log.", "8.0"),
         ([held(0, 60), steps(0, 60, 0, 60)], "no complete checkpoint of it has been seen.", "8.0"),
         (
             [held(0, 60), steps(0, 6, 0, 6), span("blind", 6, 60), saved(6, 6)],
-            "10% of them went into the model. What the other 90% went into is not known.",
+            "10% of them went into the model. What the other 90% went into is not known: sentinel was not running, or the log of the run was silent.",
             "8.0",
         ),
         (
@@ -258,7 +258,7 @@ def test_a_name_of_a_user_is_text_in_the_table(name: str, shown: str) -> None:
         ),
         (
             [held(0, 60), steps(0, 36, 0, 36), span("hung", 36, 54), span("startup", 54, 60), saved(36, 36)],
-            "60% of them went into the model. The largest part of the rest: hung (30% of all).",
+            "60% of them went into the model. The largest part of the rest: hung (30% of all its GPU-hours).",
             "8.0",
         ),
         (
