@@ -50,7 +50,7 @@ CAUSE_LABELS = {
 }
 CLEARER_LABELS: Mapping[TimeClass, str] = {
     "slow": "extra time of steps that were slower than usual for this run",
-    "tail": "cut off by the time limit of a job: unsaved steps, and the time after its last step",
+    "tail": "lost when the time limit ended a job (its unsaved steps, and the time after its last one)",
 }
 """Where a label stands alone in a sentence."""
 CHECK_HINTS: Mapping[str, str] = {
@@ -86,7 +86,7 @@ def _describe_steps(account: RunAccount, useful: str) -> str:
         return text + more if account.parts["provisional"] else text
     if account.parts["provisional"]:
         return f"None of them went into the model yet: {share} went into steps that no checkpoint holds"
-    return "None of them went into the model: no checkpoint holds a step from them"
+    return "None of them went into the model: no checkpoint holds a step of that time"
 
 
 def _describe_rest(account: RunAccount) -> str:
