@@ -159,11 +159,13 @@ class BatchBuilder:
     def _free_effects(self, over: Sequence[Alert]) -> None:
         """Note on what these alerts explained that they end now, also where it does not fire yet: what
         a check saw before that end is looked at again before people are told."""
+        if not over:
+            return
         causes = Causes(over, split=self._split)
-        for key, alert in self._alerts.items() if over else ():
-            if not (alert.told or alert.freed or is_always_notified(alert)) and causes.find_cause(
-                alert
-            ):
+        for key, alert in self._alerts.items():
+            if alert.told or alert.freed or is_always_notified(alert):
+                continue
+            if causes.find_cause(alert):
                 self._alerts[key] = replace(alert, freed=self._now)
 
     def _has_news(self, checks: Container[str]) -> bool:

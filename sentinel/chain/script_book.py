@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from fcntl import LOCK_EX, LOCK_NB, flock
 
 import msgspec
@@ -82,10 +82,10 @@ def lock_book(base: str, trust: CronTrust) -> Iterator[bool]:
         seen = os.fstat(fd)
         _require_own(folder, seen.st_uid)
         _require_folder(base, trust)
-        if (
-            seen.st_mode & 0o044
-        ):  # whoever may open it may hold its lock for ever, and nothing would run
-            os.fchmod(fd, stat.S_IMODE(seen.st_mode) & ~0o044)
+        if seen.st_mode & 0o044:
+            # Whoever may open it may hold its lock for ever, and nothing would run.
+            with suppress(OSError):  # a file system without modes, or one that is read-only
+                os.fchmod(fd, stat.S_IMODE(seen.st_mode) & ~0o044)
         yield _try_lock(fd)
     finally:
         os.close(fd)

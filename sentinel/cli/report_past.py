@@ -37,6 +37,7 @@ PAST_HINTS = {
     "log": "no line of these logs shows a step with its time",
     "checkpoint": "nothing that --from names tells which checkpoints are complete. Let it name their"
     " folder too, or Megatron's progress.txt",
+    "unknown": "the files that --from names tell nothing of it",
 }
 """What is missing where something is not known, in place of checks to add."""
 

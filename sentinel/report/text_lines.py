@@ -57,9 +57,10 @@ CHECK_HINTS: Mapping[str, str] = {
     "nothing": "checks of the kinds job, log and checkpoint write down what trainings do",
     "gpus": "held no GPUs, according to Slurm",
     "checkpoint": "no complete checkpoint of it has been seen. If the configuration has no check with"
-    " `kind: checkpoint` and this run as its `job`, add one; if it has, no checkpoint is complete yet",
+    " `kind: checkpoint` and this run as its `job`, add one; if it has, that check has seen none yet (is its path right?)",
     "log": "no step has been seen in its log. If the configuration has no check with `kind: log` and this run"
-    " as its `job`, add one; if it has, the run has shown no step yet",
+    " as its `job`, add one; if it has, that check has read none yet (is its path right?)",
+    "unknown": "sentinel was not running, or the log of the run was silent",
 }
 
 
@@ -75,7 +76,7 @@ def render_sentence(account: RunAccount, hints: Mapping[str, str] = CHECK_HINTS)
         if account.parts["useful"] * 200 >= account.held:
             return f"{head} At least {useful} of them went into the model; whether more did is not known: {missing}."
         return f"{head} How much of that went into the model is not known: {missing}."
-    return f"{head} {_describe_steps(account, useful)}{_describe_rest(account)}."
+    return f"{head} {_describe_steps(account, useful)}{_describe_rest(account, hints['unknown'])}."
 
 
 def _describe_steps(account: RunAccount, useful: str) -> str:
@@ -89,7 +90,8 @@ def _describe_steps(account: RunAccount, useful: str) -> str:
     return "None of them went into the model: no checkpoint holds a step of that time"
 
 
-def _describe_rest(account: RunAccount) -> str:
+def _describe_rest(account: RunAccount, why: str) -> str:
+    """The largest part besides the steps. `why` that is not known, if it is."""
     worst = max((*LOSSES, UNKNOWN), key=lambda part: account.parts[part])
     before = account.parts["useful"] + account.parts["provisional"]
     share = format_share(account.parts[worst], account.held)
@@ -101,7 +103,7 @@ def _describe_rest(account: RunAccount) -> str:
     elif worst != UNKNOWN:
         return f". The largest part of the rest: {label} ({share} of all its GPU-hours)"
     if worst == UNKNOWN:
-        return f". What {share} went into is not known: sentinel was not running, or the log of the run was silent"
+        return f". What {share} went into is not known: {why}"
     return f". {share[0].upper()}{share[1:]}: {label}"
 
 

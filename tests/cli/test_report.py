@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from sentinel import cli
 from sentinel.cli import report
+from sentinel.cli.report_past import PAST_HINTS
 from sentinel.clock import SystemClock
 from sentinel.core.model import Batch
 from sentinel.core.run_ledger import LedgerRow
@@ -96,7 +97,7 @@ def test_without_checkpoints_the_sentence_says_what_to_add() -> None:
     assert next(iter(render_account(account, minutes_text, bars=False))) == (
         "Run llm held 8.0 GPU-hours. How much of that went into the model is not known: no complete "
         "checkpoint of it has been seen. If the configuration has no check with `kind: checkpoint` and this run "
-        "as its `job`, add one; if it has, no checkpoint is complete yet."
+        "as its `job`, add one; if it has, that check has seen none yet (is its path right?)."
     )
 
 
@@ -278,6 +279,13 @@ def test_the_sentence_and_the_table_claim_nothing_that_is_not_known(
     head, cells = list_csv_rows([account])
     assert len(head) == len(cells)
     assert cells[head.index("held")] == hours
+
+
+def test_of_past_logs_nobody_says_that_sentinel_was_not_running() -> None:
+    """Of `--from`, where it never ran."""
+    rows = [held(0, 60), steps(0, 6, 0, 6), span("blind", 6, 60), saved(6, 6)]
+    told = render_sentence(account_run("llm", rows, at(0), at(60)), PAST_HINTS)
+    assert told.endswith("is not known: the files that --from names tell nothing of it.")
 
 
 def test_no_part_is_shown_as_nothing_or_as_all() -> None:

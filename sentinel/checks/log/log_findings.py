@@ -209,8 +209,6 @@ def _guide_progress(one: WatchedLog) -> Guidance:
 
 
 def _guide_topic(topic: str, status: Status, job: Job | None) -> Guidance:
-    if topic == "loss" and status is Status.WARNING:
-        return _SPIKE_GUIDANCE
     found = _TOPIC_GUIDANCE.get(topic, NO_GUIDANCE) if status.bad else NO_GUIDANCE
     if "{0}" not in found.todo:
         return found
@@ -226,10 +224,6 @@ def _end_first(job: Job | None, mend: str = "") -> str:
 
 
 _FIND_OWNER = "The job is not known; `ls` below shows who owns the log."
-_SPIKE_GUIDANCE = Guidance(
-    impact="If it does not come down by itself, the steps since then are wasted.",
-    todo="Watch the next values; if it stays high, go on from a checkpoint before it rose.",
-)
 _TOPIC_GUIDANCE = {
     "loss": Guidance(
         impact="A training seldom recovers from this: its steps are wasted, and its new checkpoints may"

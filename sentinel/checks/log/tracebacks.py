@@ -81,9 +81,7 @@ class TracebackEnd(Struct, frozen=True):
     """The position of a traceback's exception. `network` means that a connection or a service
     failed, `echo` that another process died, so that the exception names no cause."""
 
-    start: (
-        int  # Where the exception begins in the text, behind a long mark of a launcher or a logger.
-    )
+    start: int  # Where the exception begins in the text, behind a long mark of a logger.
     end: int  # Where it ends.
     network: bool = False
     echo: bool = False

@@ -131,10 +131,11 @@ def test_a_large_job_that_slurmctld_has_forgotten_accounting_knows(
     """The looks are farther apart than MinJobAge."""
     live = Live(fresh_accounting, name=None, users=[], min_nodes=2)
     behind(live, tmp_path, FORGETFUL)
-    assert look_twice(live, fresh_accounting, "big", 900) == {}  # accounting may be behind
+    found = look_twice(live, fresh_accounting, "big", 900)
+    assert not [name for name in found if "big" in name]  # accounting may be behind
     asked = ["sacct", "-n", "-X", "-P", "-a", "--name=big-2", "-o", "State"]
     wait_until(lambda: "FAILED" in fresh_accounting.ask(asked), "accounting", 30)
     live.look(earlier_s=-320)
     found = {f.subject: f for f in live.findings}
-    assert set(found) == {"root/big-2"}
+    assert {name for name in found if "big" in name} == {"root/big-2"}  # others have jobs there too
     assert "FAILED with exit code 3" in found["root/big-2"].summary
