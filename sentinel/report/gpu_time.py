@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
 from operator import attrgetter
 from typing import Literal, get_args
 
@@ -65,9 +64,8 @@ MAX_STEP = 1e15
 """A log or the name of a checkpoint can hold any number. No training makes so many steps."""
 
 
-@lru_cache(maxsize=65_536)
 def scale_step(step: float | None) -> int:
-    """The step in thousandths. Each row is asked for its steps more than ten times."""
+    """The step in thousandths."""
     if not step:
         return 0
     if not -MAX_STEP <= step <= MAX_STEP:
@@ -75,19 +73,34 @@ def scale_step(step: float | None) -> int:
     return round(step * STEP_SCALE)
 
 
-def measure_pace(row: LedgerRow) -> int:
+class StepRow(Struct, frozen=True, gc=False):
+    """A row with steps. A year has a hundred thousand, and each is asked many times."""
+
+    row: LedgerRow
+    began: int
+    ended: int
+    first: int  # The step at the beginning, in thousandths.
+    last: int  # The step at the end.
+
+
+def make_step_row(row: LedgerRow) -> StepRow:
+    """The row with its steps in thousandths."""
+    first, last = scale_step(row.first_step), scale_step(row.last_step)
+    return StepRow(row, row.began, row.ended, first, last)
+
+
+def measure_pace(steps: StepRow) -> int:
     """The time of a step (µs). 0 if the row is too short to say."""
-    made = scale_step(row.last_step) - scale_step(row.first_step)
-    time = row.ended - row.began - row.checkpoint_us - row.evaluation_us
+    made, row = steps.last - steps.first, steps.row
+    time = steps.ended - steps.began - row.checkpoint_us - row.evaluation_us
     return time * STEP_SCALE // made if made > 0 and time >= MIN_SLOW_SPAN_US else 0
 
 
-def measure_slow_time(row: LedgerRow, pace: int, usual: int) -> int:
+def measure_slow_time(steps: StepRow, pace: int, usual: int) -> int:
     """How much longer the steps of the row took than usual (µs)."""
     if pace * 10 <= usual * SLOW_TENTHS:
         return 0
-    made = scale_step(row.last_step) - scale_step(row.first_step)
-    return (pace - usual) * made // STEP_SCALE
+    return (pace - usual) * (steps.last - steps.first) // STEP_SCALE
 
 
 def cut_pieces(began: int, ended: int, rows: Iterable[LedgerRow]) -> list[TimePiece]:
@@ -170,9 +183,10 @@ class StepLimits(Struct, frozen=True, gc=False):
     hits_time_limit: bool = False  # Whether the job ended at its time limit.
 
 
-def split_steps(piece: TimePiece, row: LedgerRow, limits: StepLimits) -> dict[TimeClass, int]:
+def split_steps(piece: TimePiece, steps: StepRow, limits: StepLimits) -> dict[TimeClass, int]:
     """The parts of a piece of a row with steps, µs. They add up to the length of the piece."""
-    whole, length = row.ended - row.began, piece.ended - piece.began
+    row, length = steps.row, piece.ended - piece.began
+    whole = steps.ended - steps.began
     parts, rest = dict[TimeClass, int](), length
     own: tuple[tuple[TimeClass, int], ...] = (
         ("checkpoint", row.checkpoint_us),
@@ -181,10 +195,11 @@ def split_steps(piece: TimePiece, row: LedgerRow, limits: StepLimits) -> dict[Ti
     )
     for name, time in own:
         if time:
-            parts[name] = min(rest, time * length // whole)
+            taken = time if length == whole else time * length // whole
+            parts[name] = taken if taken < rest else rest
             rest -= parts[name]
-    first, last = scale_step(row.first_step), scale_step(row.last_step)
-    if limits.floor is None and limits.safe is not None and max(first, last) <= limits.safe:
+    first, last, safe = steps.first, steps.last, limits.safe
+    if limits.floor is None and safe is not None and first <= safe and last <= safe:
         parts["useful"] = rest  # most rows
         return parts
 
@@ -194,8 +209,8 @@ def split_steps(piece: TimePiece, row: LedgerRow, limits: StepLimits) -> dict[Ti
         parts[name] = parts.get(name, 0) + taken
         rest -= taken
 
-    start = first + (last - first) * (piece.began - row.began) // whole
-    end = first + (last - first) * (piece.ended - row.began) // whole
+    start = first + (last - first) * (piece.began - steps.began) // whole
+    end = first + (last - first) * (piece.ended - steps.began) // whole
     work = rest
     lost: TimeClass = "tail" if limits.hits_time_limit else "redone"
     if limits.floor is not None:

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from sentinel.core.run_ledger import InterruptionCause
-from sentinel.report.gpu_time import scale_step
 from sentinel.report.lost_steps import JobSteps
 
 MIN_CASES = 5
@@ -49,7 +48,8 @@ def find_interruptions(jobs: Sequence[JobSteps]) -> list[Interruption]:
     are ordered by their beginning."""
     found = list[Interruption]()
     for number, job in enumerate(jobs):
-        found += _find_restarts_inside(job)
+        if not job.is_steady:
+            found += _find_restarts_inside(job)
         if job.held.cause and job.held.cause not in ("completed", "time_limit"):
             following = jobs[number + 1] if number + 1 < len(jobs) else None
             found.append(_make_job_interruption(job, following))
@@ -60,14 +60,14 @@ def _find_restarts_inside(job: JobSteps) -> list[Interruption]:
     return [
         Interruption(
             at=before.ended,
-            cause=before.cause if _is_cause(before.cause) else "unknown",  # type: ignore[arg-type]
+            cause=before.row.cause if _is_cause(before.row.cause) else "unknown",  # type: ignore[arg-type]
             job=job.held.job,
-            nodes=before.nodes,
+            nodes=before.row.nodes,
             resumed=after.began,
             ended_by="automatic",
         )
         for before, after in zip(job.steps, job.steps[1:], strict=False)
-        if scale_step(after.first_step) < scale_step(before.last_step)
+        if after.first < before.last
     ]
 
 

@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from sentinel.core.run_ledger import LedgerRow
-from sentinel.report.gpu_time import STEP_SCALE, scale_step
+from sentinel.report.gpu_time import STEP_SCALE, StepRow, make_step_row, scale_step
 
 OVERLAP_US = 5_000_000
 """Two jobs whose times overlap by less than this ran one after the other: Slurm's times are whole
@@ -23,11 +23,28 @@ NO_START: Start = (1 << 62, 0)
 
 
 class JobSteps(Struct, frozen=True):
-    """One start of a job: its rows with steps in their order, and the row of its beginning."""
+    """One start of a job: its rows with steps in their order, and the row of its beginning.
+
+    is_steady: Each of its rows went on where the one before it ended, or above.
+    """
 
     held: LedgerRow
-    steps: tuple[LedgerRow, ...] = ()
-    startup: LedgerRow | None = None
+    steps: tuple[StepRow, ...]
+    startup: LedgerRow | None
+    is_steady: bool
+
+
+def make_job_steps(
+    held: LedgerRow, steps: tuple[StepRow, ...], startup: LedgerRow | None
+) -> JobSteps:
+    """A start of a job with its rows."""
+    reached, is_steady = steps[0].first if steps else 0, True
+    for row in steps:
+        if not reached <= row.first <= row.last:
+            is_steady = False
+            break
+        reached = row.last
+    return JobSteps(held, steps, startup, is_steady)
 
 
 class StepHistory(Struct, frozen=True):
@@ -60,16 +77,17 @@ def trace_steps(jobs: Sequence[JobSteps], checkpoints: Sequence[Start]) -> StepH
         later = max(number + 1, bisect_left(begins, job.held.ended - OVERLAP_US))
         floor = lowest[later]
         if floor is not NO_START and job.steps:
-            reached = max(scale_step(row.last_step) for row in job.steps)
+            reached = max([row.last for row in job.steps])
             proven.append((min(floor[0], reached), floor[1]))
             if floor[0] < reached:
                 went_back.append(floor)
         for at in reversed(range(len(job.steps))):
-            row = job.steps[at]
-            if floor[0] < scale_step(row.last_step):
+            if floor[0] < job.steps[at].last:
                 floors[number, at] = floor
+            elif job.is_steady:
+                break  # no row before it reached the floor either
             own = starts[number][at]
-            if at and own[0] < scale_step(job.steps[at - 1].last_step):
+            if at and own[0] < job.steps[at - 1].last:
                 went_back.append(own)
                 proven.append(own)
             floor = min(floor, own)
@@ -91,7 +109,7 @@ def add_unseen_first_steps(
         if not job.steps or job.startup is None:
             found.append(job)
             continue
-        from_step = _find_loaded(checkpoints, _get_first(job.steps[0]), job.held.began)
+        from_step = _find_loaded(checkpoints, job.steps[0].first, job.held.began)
         if from_step is None and not number:
             from_step = 0
         found.append(job if from_step is None else _add_first_steps(job, from_step))
@@ -99,21 +117,16 @@ def add_unseen_first_steps(
 
 
 def _add_first_steps(job: JobSteps, loaded: int) -> JobSteps:
-    row, startup = job.steps[0], job.startup
-    made = scale_step(row.last_step) - _get_first(row)
+    first, startup = job.steps[0], job.startup
+    made, row = first.last - first.first, first.row
     if made <= 0 or startup is None or not startup.began < row.began <= startup.ended:
         return job
     time = row.ended - row.began - row.checkpoint_us - row.evaluation_us
-    began = max(startup.began, row.began - time * (_get_first(row) - loaded) // made)
+    began = max(startup.began, row.began - time * (first.first - loaded) // made)
     if began >= row.began:
         return job
-    return replace(
-        job, steps=(replace(row, began=began, first_step=loaded / STEP_SCALE), *job.steps[1:])
-    )
-
-
-def _get_first(row: LedgerRow) -> int:
-    return scale_step(row.first_step)
+    longer = make_step_row(replace(row, began=began, first_step=loaded / STEP_SCALE))
+    return make_job_steps(job.held, (longer, *job.steps[1:]), startup)
 
 
 def _list_starts(job: JobSteps, checkpoints: Sequence[Start]) -> list[Start]:
@@ -121,12 +134,12 @@ def _list_starts(job: JobSteps, checkpoints: Sequence[Start]) -> list[Start]:
     checkpoint that was loaded, so where steps went back the newest checkpoint below it counts."""
     found, reached = list[Start](), None
     for row in job.steps:
-        step = scale_step(row.first_step)
+        step = row.first
         if reached is None or step < reached:
             loaded = _find_loaded(checkpoints, step, row.began)
             step = step if loaded is None else loaded
         found.append((step, row.began))
-        reached = scale_step(row.last_step)
+        reached = row.last
     return found
 
 
@@ -145,7 +158,7 @@ def place_checkpoints(jobs: Sequence[JobSteps], saved: Iterable[LedgerRow]) -> l
     something else, as epochs, and the step that the log had reached at that time is used.
     """
     rows = sorted((row for job in jobs for row in job.steps), key=attrgetter("began"))
-    lowest = scale_step(rows[0].first_step) if rows else 0
+    lowest = rows[0].first if rows else 0
     begins, found = [row.began for row in rows], list[Start]()
     for one in saved:
         at = bisect_right(begins, one.ended) - 1
@@ -162,16 +175,15 @@ def place_checkpoints(jobs: Sequence[JobSteps], saved: Iterable[LedgerRow]) -> l
     return sorted(found, key=itemgetter(1))
 
 
-def _get_highest(rows: Sequence[LedgerRow], at: int) -> int:
+def _get_highest(rows: Sequence[StepRow], at: int) -> int:
     """The step at the end of this row, or a little later: the log may be behind the disk."""
-    return max(scale_step(row.last_step) for row in rows[at : at + 2])
+    return max(row.last for row in rows[at : at + 2])
 
 
-def _get_step_at(row: LedgerRow, at: int) -> int:
-    first, last = scale_step(row.first_step), scale_step(row.last_step)
+def _get_step_at(row: StepRow, at: int) -> int:
     if at >= row.ended or row.ended <= row.began:
-        return last
-    return first + (last - first) * (at - row.began) // (row.ended - row.began)
+        return row.last
+    return row.first + (row.last - row.first) * (at - row.began) // (row.ended - row.began)
 
 
 def _find_safe_step(known: Sequence[Start], went_back: Sequence[Start]) -> int | None:

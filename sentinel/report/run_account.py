@@ -12,11 +12,14 @@ from msgspec import Struct
 from sentinel.core.run_ledger import LedgerRow
 from sentinel.report.gpu_time import (
     CLASSES,
+    SLOW_TENTHS,
     StepLimits,
+    StepRow,
     TimeClass,
     TimePiece,
     cut_pieces,
     join_spans,
+    make_step_row,
     measure_pace,
     measure_slow_time,
     split_steps,
@@ -28,6 +31,7 @@ from sentinel.report.lost_steps import (
     JobSteps,
     StepHistory,
     add_unseen_first_steps,
+    make_job_steps,
     place_checkpoints,
     trace_steps,
 )
@@ -141,7 +145,7 @@ def account_run(
     sums, others = _RunSums(jobs, trace_steps(jobs, checkpoints), spans), _group_rows(kinds)
     for number, job in enumerate(jobs):
         began, ended = max(job.held.began, since), min(job.held.ended, until)
-        rows_of_job = (*others.get(_get_start_key(job.held), ()), *job.steps)
+        rows_of_job = [*others.get(_get_start_key(job.held), ()), *(one.row for one in job.steps)]
         sums.add_job(number, cut_pieces(began, ended, rows_of_job), rows_of_job)
         sums.held += max(0, ended - began) * job.held.gpus
     kept = [at for at, one in enumerate(sums.found) if since <= one.at < until]
@@ -199,9 +203,9 @@ class _RunSums:
     def add_job(self, number: int, pieces: Iterable[TimePiece], rows: Sequence[LedgerRow]) -> None:
         """Add the pieces of one start of a job. `rows` says what its time was spent on."""
         job = self._jobs[number]
-        places = {id(row): at for at, row in enumerate(job.steps)}
+        places = {id(one.row): at for at, one in enumerate(job.steps)}
         last = max(rows, key=attrgetter("ended", "began"), default=None)
-        limits = [self._make_limits(number, at) for at in range(len(job.steps))]
+        limits, gpus = self._list_limits(number), job.held.gpus
         for found in pieces:
             piece = found if found.row else _extend_last_row(found, job, last)
             at = places.get(id(piece.row), -1)
@@ -210,22 +214,30 @@ class _RunSums:
             else:
                 split = {_classify_other(piece, job, last): piece.ended - piece.began}
             for name, time in split.items():
-                self.parts[name] += time * job.held.gpus
+                self.parts[name] += time * gpus
             self.useful_us += split.get("useful", 0)
-            if piece.row is not None and piece.row.kind == "hung":
-                self.hung = _add_hung_piece(self.hung, piece, piece.row, job.held.gpus)
+            if at < 0 and piece.row is not None and piece.row.kind == "hung":
+                self.hung = _add_hung_piece(self.hung, piece, piece.row, gpus)
             if at < 0 or limits[at].floor is not None:
                 self._charge_interruption(piece, split, number, at)
             if self._spans is not None:
                 self._spans += classify_piece(piece, split)
 
-    def _make_limits(self, number: int, at: int) -> StepLimits:
+    def _list_limits(self, number: int) -> list[StepLimits]:
+        """The limits of each row with steps of this job. Most rows have the plain ones."""
+        paces, usual = self._paces[number], self._usual.get(self._jobs[number].held.gpus)
+        longest = usual * SLOW_TENTHS if usual else max(paces, default=0) * 10
+        return [
+            self._plain
+            if pace * 10 <= longest and (number, at) not in self._history.floors
+            else self._make_limits(number, at, usual)
+            for at, pace in enumerate(paces)
+        ]
+
+    def _make_limits(self, number: int, at: int, usual: int | None) -> StepLimits:
         job, history = self._jobs[number], self._history
-        usual = self._usual.get(job.held.gpus)
         slow = measure_slow_time(job.steps[at], self._paces[number][at], usual) if usual else 0
         floor = history.floors.get((number, at))
-        if floor is None and not slow:
-            return self._plain  # most rows
         return StepLimits(
             floor=floor[0] if floor else None,
             safe=history.safe,
@@ -285,13 +297,15 @@ def _group_rows(kinds: _RowsByKind) -> dict[tuple[str, int], list[LedgerRow]]:
 def _collect_jobs(kinds: _RowsByKind) -> list[JobSteps]:
     """Each start of a job with its rows. Steps of a job that is not known to hold anything are
     left out: they have no GPUs. So are those without numbers: nothing tells which were lost."""
-    steps = dict[tuple[str, int], list[LedgerRow]]()
+    steps = dict[tuple[str, int], list[StepRow]]()
     for row in kinds["steps"]:
         if row.last_step is not None and row.ended > row.began:
-            steps.setdefault(_get_start_key(row), []).append(row)
+            steps.setdefault((row.job, row.attempt), []).append(make_step_row(row))
     held = {_get_start_key(row): row for row in kinds["held"]}
     begins = {_get_start_key(row): row for row in reversed(kinds["startup"])}
-    found = [JobSteps(row, tuple(steps.get(key, ())), begins.get(key)) for key, row in held.items()]
+    found = [
+        make_job_steps(row, tuple(steps.get(key, ())), begins.get(key)) for key, row in held.items()
+    ]
     return sorted(found, key=lambda job: job.held.began)
 
 

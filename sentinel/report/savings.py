@@ -56,6 +56,7 @@ def find_savings(
     account: RunAccount, rows: Sequence[LedgerRow], since: int, until: int
 ) -> tuple[Saving, ...]:
     """At most MAX_SAVINGS, the largest first. `rows` are those of the run."""
+    rows = [row for row in rows if row.kind != "steps"]
     found = [
         *_find_checkpoint_interval(account, rows, since, until),
         *_find_node_to_leave_out(account),

@@ -1,15 +1,17 @@
 """Keeps unreadable rows apart: a person is told, and all other rows are used."""
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
+import msgspec
 from msgspec import Struct
 
 from sentinel.core.actions import ActionRecord, NodeReading
 from sentinel.core.clock import Instant
 from sentinel.core.gpu_ledger import LedgerEntry
 from sentinel.core.model import Alert, CheckRun, Outgoing
+from sentinel.core.struct_types import decode_json
 from sentinel.core.text import shortened, visible
 from sentinel.store import statements
 from sentinel.store.database import Connection, Statement
@@ -18,6 +20,9 @@ from sentinel.store.rows import StoredMemory, StoredOrder, UnreadableRow, decode
 Noun = TypeVar("Noun")
 MAX_REASON_CHARS = 300
 """Characters of the reason that are kept beside a row."""
+
+ROWS_AT_ONCE = 500
+"""If one row of these cannot be read, all of them are read one by one."""
 
 _LOG = logging.getLogger("sentinel")
 
@@ -53,13 +58,29 @@ person sets it aside."""
 def decode_readable(bodies: Iterable[str], noun: type[Noun]) -> list[Noun]:
     """The rows that can be read. A warning in the log names each of the others, so that it does not
     look as if there were none."""
-    found = []
+    left, found = list(bodies), list[Noun]()
+    for at in range(0, len(left), ROWS_AT_ONCE):
+        some = left[at : at + ROWS_AT_ONCE]
+        found += _decode_at_once(some, noun) or _decode_one_by_one(some, noun)
+    return found
+
+
+def _decode_at_once(bodies: Sequence[str], noun: type[Noun]) -> Sequence[Noun]:
+    """All rows, in a third of the time that one by one takes. Empty if one of them cannot be read
+    exactly as it is."""
+    try:
+        found = decode_json(f"[{','.join(bodies)}]", list[noun])  # type: ignore[valid-type]
+    except (ValueError, RecursionError, msgspec.MsgspecError):  # only new versions raise ValueError
+        return ()
+    return found if len(found) == len(bodies) else ()
+
+
+def _decode_one_by_one(bodies: Iterable[str], noun: type[Noun]) -> Iterator[Noun]:
     for body in bodies:
         try:
-            found.append(decode_stored(body, noun))
+            yield decode_stored(body, noun)
         except UnreadableRow as error:
             _LOG.warning("left out: %s", visible(str(error)))
-    return found
 
 
 def set_aside_unreadable(connection: Connection, place: str, now: Instant) -> Sequence[str]:
