@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -22,12 +22,11 @@ _SHARED_PROGRAM = (
     "is a program in a directory that a group may write to: somebody could replace it before it runs. Take "
     "that right away (chmod g-w), name the group in `trust_groups`, or call it from a script elsewhere"
 )
-_OF_PACKAGES = re.compile(r"\.[a-z]{2,4}-?(new|old|orig|saved?|dist|bak|tmp)$", re.IGNORECASE)
-"""How files end that a package manager leaves: its short name, and what becomes of the file."""
-_EXTENSION = re.compile(r"\.([A-Za-z]{2,})(?![A-Za-z0-9])")
+_ANY_LANGUAGE = frozenset({"slurm", "sbatch", "sh", "py"})
+"""Extensions of scripts whatever their first line names (`uv run` of a `.py`)."""
 _STAMP = re.compile(r"[0-9]{4}")
 """What a program puts into the name of a copy, before its extension: a date or the number of a process
-(`x.sync-conflict-20261129-0315.sh` of Syncthing, `x_BACKUP_4711.sh` of git)."""
+(`x_conflict-20261129-0315.sh` of ownCloud, `x_BACKUP_4711.sh` of git)."""
 _BEFORE = "\ufeff \t\r\n".encode()
 """What an editor may leave before the first line: a byte order mark, blanks, empty lines."""
 _OPEN_FLAGS = os.O_RDONLY | os.O_NONBLOCK
@@ -105,58 +104,38 @@ def _scan_directory(path: str, name: str, trust: CronTrust) -> Iterator[FoundScr
         return
     folder_trust = replace(trust, known=known)
     found = {one.key: one for one in _look_at_files(path, name, entries, folder_trust)}
-    for key, one in found.items():
-        # `backup.sh.1`, and behind an extension also `backup.sh_old`
-        cuts = (
-            key[:at]
-            for at, letter in enumerate(key)
-            if letter == "." or (letter in "_-" and "." in key[len(name) : at])
-        )
-        same = next((found[cut] for cut in cuts if cut in found), None)
-        stem, end = os.path.splitext(key)
-        made = (
-            stem[:at] + end for at, c in enumerate(stem) if c in "._-" and _STAMP.search(stem, at)
-        )
-        if same:
-            yield _judge_twin(one, same)
-        elif original := next((found[name] for name in made if name in found), None):
-            yield _refuse_copy(one, original)
-        elif rest := _find_rest(one):
-            reason = f"'{visible(rest)}' stands behind its extension, so it may be switched off, or a copy: rename it"
-            yield replace(one, script=None, refused=reason)
-        elif _OF_PACKAGES.search(key):
-            yield replace(one, script=None, refused="a package left it there: take it away")
-        else:
-            yield one
+    yield from (_judge_name(one, found) for one in found.values())
 
 
-def _judge_twin(one: FoundScript, same: FoundScript) -> FoundScript:
-    """A file whose name is that of another script and more is refused: it may be a copy. If that more is
-    an extension of the language that the script names (`sync.py` beside `sync`), it runs for now."""
-    name = os.path.basename(same.key)
-    if one.script and _is_language(one, one.key.removeprefix(f"{same.key}.")):
-        return replace(one, twin=name)
-    return _refuse_copy(one, same)
+def _judge_name(one: FoundScript, found: Mapping[str, FoundScript]) -> FoundScript:
+    """The script, refused if its name may be that of a copy, or of one that is switched off.
+
+    Only extensions of the language that the script names may stand behind a dot; run-parts(8) runs no
+    name with one. Beside a script without it (`sync.py` beside `sync`) such a script runs for now."""
+    folder, name = os.path.split(one.key)
+    stem, *parts = name.split(".")
+    if odd := [part for part in parts if not _is_language(one, part)]:
+        reason = f"'.{visible(odd[0])}' is no extension of its language, so it may be a copy, or switched off: rename it"
+        return replace(one, script=None, refused=reason)
+    end = name[len(stem) :]
+    copied = (stem[:at] + end for at, c in enumerate(stem) if c in "_-" and _STAMP.search(stem, at))
+    if original := next((name for name in copied if f"{folder}/{name}" in found), ""):
+        reason = (
+            f"may be a copy of {visible(original)} that a program left: rename it, or take it away"
+        )
+        return replace(one, script=None, refused=reason)
+    shorter = (".".join([stem, *parts[:number]]) for number in range(len(parts)))
+    twin = next((name for name in shorter if f"{folder}/{name}" in found), "")
+    return replace(one, twin=twin if one.script else "")
 
 
 def _is_language(one: FoundScript, extension: str) -> bool:
     """Whether this is an extension of the language that the script names (`sh` of bash), or Slurm's."""
-    programs = [os.path.basename(word) for word in one.text.partition(b"\n")[0].split()]
-    return extension == "slurm" or any(_has_letters_of(extension.encode(), p) for p in programs)
-
-
-def _find_rest(one: FoundScript) -> str:
-    """What stands behind the extension of the script's language: `.DISABLED` of `backup.sh.DISABLED`. Empty
-    for a name that ends with it, or has none."""
-    name = os.path.basename(one.key)
-    ends = [m.end() for m in _EXTENSION.finditer(name) if _is_language(one, m[1])]
-    return name[ends[-1] :] if ends else ""
-
-
-def _refuse_copy(one: FoundScript, original: FoundScript) -> FoundScript:
-    name = visible(os.path.basename(original.key))
-    reason = f"may be a copy of {name} that an editor or a package left: rename it, or take it away"
-    return replace(one, script=None, refused=reason)
+    word = extension.lower()
+    programs = one.text.partition(b"\n")[0].lower().split()
+    return word in _ANY_LANGUAGE or any(
+        _has_letters_of(word.encode(), os.path.basename(program)) for program in programs
+    )
 
 
 def _has_letters_of(extension: bytes, program: bytes) -> bool:

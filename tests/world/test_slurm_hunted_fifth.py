@@ -221,7 +221,7 @@ CONTROLS = (
     Case("numbers-that-a-program-changes", "https://github.com/aws/aws-parallelcluster", lambda: is_note("i-0abc12de at 03:10, 4 restarts", "i-0fff34aa at 17:00, 5 restarts"), False, NIGHT),
     Case("low-memory-alone", NODE_MGR, lambda: (returns(LOW, "root", "Low RealMemory"), returns("Low RealMemory", "slurm", "Low RealMemory")), (True, True), NIGHT),
     Case("a-script-for-this-cluster", "https://slurm.schedmd.com/sbatch.html", lambda: submitted("--ntasks=1", "echo 4711"), ("4711", True), NIGHT),
-    Case("names-that-belong-together", RUN_PARTS, lambda: sorted(scripts("sync", "sync-photos", "sync_mail", "table.new")), ["sync", "sync-photos", "sync_mail", "table.new"], NIGHT),
+    Case("names-that-belong-together", RUN_PARTS, lambda: sorted(scripts("sync", "sync-photos", "sync_mail", "table-new")), ["sync", "sync-photos", "sync_mail", "table-new"], NIGHT),
     Case("stands-still-without-a-suspension", "https://slurm.schedmd.com/preempt.html", lambda: hangs(("RUNNING", 1), ("RUNNING", 60), ("RUNNING", 60)), Status.CRITICAL, NIGHT),
     Case("nodes-in-a-file-of-which-none-failed", "https://slurm.schedmd.com/sbatch.html", lambda: "-F" in again("sbatch -F /work/hosts -N 8"), True, NIGHT),
     Case("a-midnight-that-is-there", "https://www.iana.org/time-zones", lambda: times("0 0 * * *", "Africa/Cairo", "2026-04-22 12:00", "2026-04-23 12:00"), ["22 22:00"], NIGHT),

@@ -164,7 +164,7 @@ SIBLINGS = (
     Case("a-copy-of-a-cloud", "https://github.com/owncloud/client: conflict copies", lambda: sorted(scripts("a.py", "a_conflict-20261129-031500.py")), ["a.py"], DOUBLE),
     Case("a-dated-script-alone", RUN_PARTS, lambda: sorted(scripts("report-20261129.sh", "train_100.sh", "train.sh", "a-v2.sh", "a.sh")), ["a-v2.sh", "a.sh", "report-20261129.sh", "train.sh", "train_100.sh"], NIGHT),
     Case("files-of-three-package-managers-alone", "apk, dpkg and rpm", lambda: sorted(scripts("a.apk-new", "b.dpkg-old", "c.rpmsave", "d.pacnew", "sync")), ["sync"], DOUBLE),
-    Case("extensions-that-are-words", RUN_PARTS, lambda: sorted(scripts("a.gold", "b.news", "c.node")), ["a.gold", "b.news", "c.node"], NIGHT),
+    Case("extensions-that-are-words", RUN_PARTS, lambda: sorted(scripts("a.gold", "b.news", "c.job", "d_node")), ["d_node"], DOUBLE),
     Case("typed-for-nodes-of-which-none-failed", "https://slurm.schedmd.com/sbatch.html, --nodelist", lambda: again("sbatch --nodelist=n[7-8] -N 8"), REBUILT, NIGHT),
     Case("typed-for-a-node-of-which-none-failed", "https://slurm.schedmd.com/sbatch.html, --nodelist", lambda: again("sbatch -w n7 -N 8"), ("sbatch", "-w", "n7", *PLAINLY[1:]), NIGHT),
     Case("a-number-before-the-submission", "a site's wrapper of sbatch", lambda: submitted_job(b"120\n4711\n"), "4711", DOUBLE),

@@ -102,7 +102,7 @@ SIBLINGS = (
     Case("behind-an-element-of-a-stride", DEPENDS, lambda: among(pending("31", "Dependency", dependency="afterok:20_5(unfulfilled)"), pending("20", "JobHeldUser", name="pre", id="20_[1-9:4]", array_id="20", task="1-9:4")), Status.CRITICAL, NIGHT),
     Case("behind-an-element-that-runs", DEPENDS, lambda: among(pending("31", "Dependency", dependency="afterok:20_0(unfulfilled)"), pending("20", "JobHeldUser", name="pre", id="20_[1-4]", array_id="20", task="1-4")), Status.OK, NIGHT),
     Case("a-new-file-of-ucf-alone", RUN_PARTS, lambda: sorted(scripts("a.ucf-dist", "b.dpkg-new", "c.rpmnew", "sync")), ["sync"], DOUBLE),
-    Case("names-with-dots", RUN_PARTS, lambda: sorted(scripts("a.rpm", "b.v2", "old.sh")), ["a.rpm", "b.v2", "old.sh"], NIGHT),
+    Case("names-with-dots", RUN_PARTS, lambda: sorted(scripts("a.rpm", "b.v2", "old.sh")), ["old.sh"], DOUBLE),
     Case("links-whose-reservation-was-deleted", "https://slurm.schedmd.com/job_state_codes.html", lambda: steps("RESV_DEL_HOLD"), 2, NIGHT),
     Case("links-that-wait", "https://slurm.schedmd.com/job_state_codes.html", lambda: steps("PENDING"), 0, DOUBLE),
     Case("a-reservation-with-a-short-comment", RESERVATION, lambda: may_be_deleted("AllowedPartitions=(null) QOS=(null) Comment=alice"), False, DOUBLE),
