@@ -92,12 +92,14 @@ def read_submission(out: bytes, nonce: str, job_id: str) -> Submission | None:
     return None
 
 
-def resubmit_argv(job: Submission, without: str = "", wait: str = "") -> tuple[str, ...]:
+def resubmit_argv(
+    job: Submission, without: str = "", wait: str = "", *, exact: bool = False
+) -> tuple[str, ...]:
     """The command that submits the job again, for its working directory. Empty if the exact command
     is not known.
 
     The job does not get the node `without`. It starts when `wait` (an expression of sbatch's
-    --dependency) allows it.
+    --dependency) allows it. `exact`: no option that was typed may be missing, as nobody reads the command.
     """
     if (
         "+" in job.id
@@ -111,7 +113,7 @@ def resubmit_argv(job: Submission, without: str = "", wait: str = "") -> tuple[s
         typed = (one for one in options if not _is_used_up(one, wait))
         words = (word for one in typed for word in _repeat_option(one, job.workdir))
         return ("sbatch", *words, *keep, *command)
-    if job.bare or _sets_variables(job):
+    if job.bare or (job.line if exact else _sets_variables(job)):
         return ()
     return ("sbatch", *job.options, *keep, *job.command.split())
 

@@ -74,6 +74,8 @@ def test_what_was_typed_is_used_where_its_words_are_known() -> None:
         replace(typed, line="sbatch -N 8 -- /work/train.sh a.yaml"),
     ):
         assert resubmit_argv(odd)[1:3] == PLAIN.options
+        assert resubmit_argv(odd, exact=True) == (), "nobody reads it, so nothing typed may be lost"
+    assert resubmit_argv(elsewhere, exact=True) == resubmit_argv(elsewhere)
 
 
 def test_it_waits_for_the_one_that_still_runs() -> None:

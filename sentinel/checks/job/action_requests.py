@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import re
-from signal import NSIG, strsignal
+from signal import NSIG, Signals, strsignal, valid_signals
 
 from msgspec import structs
 
@@ -84,8 +84,12 @@ _PASSING_CAUSES: frozenset[InterruptionCause] = frozenset(
     ("gpu", "network", "node", "file_system", "preemption", "slurm")
 )
 """Causes that lie outside the program, so that the same job may succeed next time."""
-# What others sent, by name: SIGTERM, Lightning's SIGTERMException.
-_SENT_PATTERN = re.compile(r"KeyboardInterrupt|SIG(?:HUP|INT|QUIT|TERM|USR[12])")
+_SENT = sorted(valid_signals() - _OF_ITSELF)
+_SENT_NAMES = "|".join(one.name for one in _SENT if isinstance(one, Signals))
+_SENT_PATTERN = re.compile(
+    rf"KeyboardInterrupt|{_SENT_NAMES}|(?i:signal)\W{{1,3}}(?:{'|'.join(map(str, map(int, _SENT)))})\b"
+)
+"""What others sent, by name or number: SIGTERM, Lightning's SIGTERMException, `signal 15`."""
 _STEP_NUMBER_PATTERN = re.compile(r"(.*) ([\d,]+)")
 
 
@@ -98,7 +102,7 @@ def request_revival(
     if "resubmit" not in settings.on_death or finding.status is not Status.CRITICAL or last is None:
         return (), memory
     step = find_last_step(last.tail or "")
-    words = resubmit_argv(last.how, node, "singleton") if last.how else ()
+    words = resubmit_argv(last.how, node, "singleton", exact=True) if last.how else ()
     waits = get_elapsed_s(last.at, view.now) < finding.patience or view.kill_switch is not False
     if (
         waits
@@ -138,10 +142,11 @@ def _may_succeed_again(last: GoneJob) -> bool:
         return False
     if end.state != "FAILED":  # then the state says why
         return True
-    sent = {signal for signal in (end.signal, *codes) if signal and 0 < signal < NSIG} - _OF_ITSELF
-    # after a failure, the job's output must have been seen; the shell only names the signal (`Terminated`)
-    error = "" if any(str(strsignal(one)) in said.line for one in sent) else said.line
-    return cause != "person" and bool(error or (not sent and find_last_step(tail)))
+    signals = {signal for signal in (end.signal, *codes) if signal and 0 < signal < NSIG}
+    # what is not said to be an error may be anybody's wish; the shell only names the signal (`Terminated`)
+    sent = [str(strsignal(one)) for one in signals - _OF_ITSELF]
+    error = "" if any(word in said.line for word in sent) else said.line
+    return cause != "person" and bool(error or (signals & _OF_ITSELF and find_last_step(tail)))
 
 
 def _find_output_cause(said: OutputError) -> InterruptionCause | None:

@@ -104,6 +104,10 @@ NEVER = [
     ("iteration 7", "NODE_FAIL", {"reason": "PartitionDown", "source": "squeue"}),
     ("", "FAILED", {"exit_code": 1}),
     ("it said nothing of what went wrong", "FAILED", {"exit_code": 1}),
+    # What is not said to be an error may be what somebody wished: handlers word it as they like.
+    ("iteration 7 loss 2.1\nCaught the warning, saving and leaving", "FAILED", {"exit_code": 1}),
+    ("iteration 7 loss 2.1\nRuntimeError: stopped by signal 15", "FAILED", {"exit_code": 1}),
+    ("iteration 7 loss 2.1\nRuntimeError: SIGXCPU received", "FAILED", {"exit_code": 1}),
 ]
 
 
