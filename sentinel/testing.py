@@ -85,7 +85,7 @@ class FixedSlurm:
         nodes: Sequence[Node] | None = None,
         ends: Mapping[str, JobEnd] | None = None,
         controller: Controller | None = None,
-        gpus: Mapping[str, int] | None = None,
+        gpus: Mapping[str, int | None] | None = None,
         timeouts: Timeouts | None = None,
         sluids: Mapping[str, str] | None = None,
         reservations: Sequence[Reservation] | None = None,
@@ -105,7 +105,7 @@ class FixedSlurm:
     def jobs(self) -> Sequence[Job]:
         return _require_given(self._jobs)
 
-    def gpus(self) -> Mapping[str, int]:
+    def gpus(self) -> Mapping[str, int | None]:
         return _require_given(self._gpus)
 
     def sluids(self) -> Mapping[str, str]:

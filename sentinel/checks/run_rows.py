@@ -25,7 +25,7 @@ def get_steady_wall(first: Instant, now: Instant) -> int:
 
 
 def find_held_gpus(ctx: Context, job: Job) -> int | None:
-    """How many GPUs a job has, with all parts of a heterogeneous one. None if Slurm does not answer:
+    """How many GPUs a job has, with all parts of a heterogeneous one. None if Slurm does not tell:
     then the next pass asks again."""
     whole, plus, _ = job.id.partition("+")
     with suppress(CannotTell):
@@ -33,7 +33,8 @@ def find_held_gpus(ctx: Context, job: Job) -> int | None:
         if not plus:
             return told.get(job.job_id, 0)
         parts = [one for one in ctx.slurm.jobs() if one.id.partition("+")[0] == whole]
-        return sum(told.get(one.job_id, 0) for one in parts)
+        sizes = [told.get(one.job_id, 0) for one in parts]
+        return None if None in sizes else sum(filter(None, sizes))
     return None
 
 

@@ -4,6 +4,7 @@ everybody."""
 import os
 import re
 from collections.abc import Collection, Mapping, Sequence
+from itertools import compress
 from zlib import crc32
 
 from sentinel import proc
@@ -89,8 +90,8 @@ def training_subject(whose: Sequence[str], user: str, name: str) -> str:
 def large_jobs(
     mine: Sequence[Job], min_gpus: int, min_nodes: int, jobs: Sequence[Job], slurm: Slurm
 ) -> list[Job]:
-    """Those of `mine` (among all the `jobs`) with at least this many GPUs and nodes. The sizes of
-    the parts of a heterogeneous job are added. Raises CannotTell."""
+    """Those of `mine` (among all the `jobs`) with at least this many GPUs and nodes, or with an unknown number
+    of GPUs. The sizes of the parts of a heterogeneous job are added. Raises CannotTell."""
     parts = index_jobs(jobs).parts_by_whole_id
 
     def parts_of(job: Job) -> Sequence[Job]:
@@ -101,12 +102,12 @@ def large_jobs(
     if not min_gpus or not mine:
         return list(mine)
     told = count_gpus(mine, slurm)
-    return [
-        job for job in mine if sum(told.get(one.job_id, 0) for one in parts_of(job)) >= min_gpus
-    ]
+    sizes = [[told.get(one.job_id, 0) for one in parts_of(job)] for job in mine]
+    large = (None in size or sum(filter(None, size)) >= min_gpus for size in sizes)
+    return list(compress(mine, large))
 
 
-def count_gpus(jobs: Sequence[Job], slurm: Slurm) -> Mapping[str, int]:
+def count_gpus(jobs: Sequence[Job], slurm: Slurm) -> Mapping[str, int | None]:
     """How many GPUs jobs have, by job id; without those of `jobs` that have ended since they were
     listed. Anybody may submit and cancel jobs all the time, and that must keep nobody's job from
     being seen. Raises CannotTell if no job at all is told."""

@@ -233,7 +233,7 @@ class Submission(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     command: Its script and the arguments; empty if it was piped or wrapped.
     line: The command as it was typed.
-    gpus, nodes: How many it had.
+    gpus, nodes: How many it had. No GPUs: none, or not told.
     stdout: Where its output goes, with the patterns of sbatch(1).
     host: The host from which it was submitted.
     bare: `command` lacks the arguments, if there were any.

@@ -46,7 +46,7 @@ class Slurm(Protocol):
     def jobs(self) -> Sequence[Job]:
         """Pending, running, suspended and completing jobs of the given users."""
 
-    def gpus(self) -> Mapping[str, int]:
+    def gpus(self) -> Mapping[str, int | None]:
         """The number of GPUs of these jobs, by `job_id`. This is another question to Slurm, so a job
         may have ended between the two."""
 

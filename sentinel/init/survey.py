@@ -192,7 +192,7 @@ def _find_trainings(
 
 def _count_job_gpus(snapshot: SlurmSnapshot) -> dict[str, int]:
     with suppress(CannotTell):
-        return dict(snapshot.gpus())
+        return {job: count or 0 for job, count in snapshot.gpus().items()}
     return {}
 
 

@@ -66,6 +66,7 @@ _SQUEUE = [
     "tres-per-job",
     "tres-per-node",
     "tres-per-task",
+    "tres-per-socket",
     "STDOUT",
 ]
 _SACCT = (
@@ -223,13 +224,14 @@ def _from_squeue(
     per_job: bytes,
     per_node: bytes,
     per_task: bytes,
+    per_socket: bytes,
     stdout: bytes,
 ) -> JobRun:
     told = _RunFields(job_id, form, state, reason, nodes, start, end, status)
     whose = _owner_fields(name, user, partition, submitted)
     array_id = job_id if array in (b"N/A", b"0", b"") else array
     files = {"workdir": decode_optional_text(workdir), "stdout": decode_optional_text(stdout)}
-    size = _size_fields(node_count, tasks, allocated, per_job, per_node, per_task)
+    size = _size_fields(node_count, tasks, allocated, per_job, per_node, per_task, per_socket)
     more = {**whose, **files, **size, "array_id": decode_text(array_id), "source": "squeue"}
     return _make_run(told, {**more, "step_failed": failed_step(derived)})
 
@@ -290,10 +292,11 @@ def _owner_fields(name: bytes, user: bytes, partition: bytes, submitted: bytes) 
 def _size_fields(nodes: bytes, tasks: bytes, allocated: bytes, *asked: bytes) -> dict[str, Any]:
     """`node_count` and `gpus` of a run. Both are None if a field cannot be read: how the job ended
     counts all the same."""
-    per_job, per_node, per_task = map(decode_text, asked or (b"", b"", b""))
+    per_job, per_node, per_task, per_socket = map(decode_text, asked or (b"",) * 4)
     try:
         count, several = parse_count(nodes), parse_count(tasks)
-        gpus = count_job_gpus(decode_text(allocated), per_job, per_node, per_task, count, several)
+        told = decode_text(allocated), per_job, per_node, per_task, per_socket
+        gpus = count_job_gpus(*told, count, several)
     except ValueError:
         return {"node_count": None, "gpus": None}
     return {"node_count": count, "gpus": gpus}

@@ -27,19 +27,25 @@ def count_gres_gpus(gres: str) -> int | None:
 
 
 def count_job_gpus(
-    allocated: str, per_job: str, per_node: str, per_task: str, nodes: int, tasks: int
-) -> int:
-    """The number of GPUs of a job, from squeue's -O fields tres-alloc, tres-per-job, -node and
-    -task.
+    allocated: str,
+    per_job: str,
+    per_node: str,
+    per_task: str,
+    per_socket: str,
+    nodes: int,
+    tasks: int,
+) -> int | None:
+    """The number of GPUs of a job, from squeue's -O fields tres-alloc, tres-per-job, -node, -task and -socket.
 
     tres-alloc has them only if AccountingStorageTRES has gres/gpu (slurm.conf(5)); else the job's
-    request counts. 0 if neither names a GPU."""
+    request counts. 0 if neither names a GPU; None for GPUs by the socket, as it may get any number of them."""
     told = re.findall(r"(?:^|,)gres/gpu(:[^=,]*)?=(\d+)", allocated)
     if told:
         total = [parse_count(number) for kind, number in told if not kind]
         return total[0] if total else sum(parse_count(number) for _, number in told)
     asked = ((per_job, 1), (per_node, nodes), (per_task, tasks))
-    return next((count * times for text, times in asked if (count := _requested_gpus(text))), 0)
+    other = None if _requested_gpus(per_socket) else 0
+    return next((count * times for text, times in asked if (count := _requested_gpus(text))), other)
 
 
 def _requested_gpus(text: str) -> int:

@@ -1,16 +1,14 @@
 """What people write beside a node's reason: notes in its Comment or Extra. Pure.
 
 Other programs keep text there all the time (cloud controllers, Slinky's JSON about its pod), so a text
-alone is no note. One that somebody wrote since a node was drained is.
+alone is no note. One that changed since a node was drained is.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
-
-import msgspec
+from collections.abc import Mapping
 
 from sentinel.core.cluster import Node
 from sentinel.core.text import shortened, visible
@@ -49,15 +47,8 @@ def describe_changes(params: Mapping[str, str], node: Node) -> str:
 
 
 def is_note(before: str, now: str) -> bool:
-    """Whether the text has words that it did not have.
-
-    A program changes its values: numbers and identifiers, and words that a JSON object holds. A sentence
-    there is a person's, and so is what fills an empty place or makes a new one, at any depth.
-    A text that was cut or emptied says nothing new.
-    """
-    first, second = _read_object(before), _read_object(now)
-    if first is not None and second is not None:
-        return bool(second - first)
+    """Whether the text has words that it did not have, in JSON too. A program changes its numbers and
+    identifiers; whether a word is a person's cannot be told. A text that was cut or emptied says nothing new."""
     return bool(_count_words(now) - _count_words(before))
 
 
@@ -66,23 +57,3 @@ def _count_words(text: str) -> Counter[str]:
     are values. A ticket (`INC0042`) is none, so another one is news."""
     words = _WORD_PATTERN.findall(text.lower())
     return Counter("0" if _IDENTIFIER_PATTERN.fullmatch(word) else word for word in words)
-
-
-def _read_object(text: str) -> frozenset[str] | None:
-    """What `_list_places` finds in a JSON object. None if the text is none."""
-    try:
-        found = msgspec.json.decode(text)
-        return frozenset(_list_places(found, "")) if isinstance(found, dict) else None
-    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
-        return None
-
-
-def _list_places(value: object, place: str) -> Iterator[str]:
-    """Every place below this one that holds something, and the words of every sentence there."""
-    if isinstance(value, dict | list):
-        for key, one in value.items() if isinstance(value, dict) else enumerate(value):
-            yield from _list_places(one, f"{place}/{key}")
-    elif isinstance(value, str) and " " in value.strip():
-        yield from _count_words(value)
-    if value not in (None, "", [], {}):
-        yield place

@@ -10,7 +10,10 @@ from sentinel.core.errors import CannotTell
 from sentinel.slurm.gres import count_job_gpus
 from sentinel.slurm.words import decode_text, parse_count
 
-_SIZES = ("JobID", "tres-alloc", "tres-per-job", "tres-per-node", "tres-per-task", "NumNodes")
+_SIZES = (
+    *("JobID", "tres-alloc", "tres-per-job", "tres-per-node", "tres-per-task", "tres-per-socket"),
+    "NumNodes",
+)
 
 
 def gpu_columns(nonce: str) -> str:
@@ -19,10 +22,10 @@ def gpu_columns(nonce: str) -> str:
     return ",".join([*fields, f"NumTasks:{nonce}."])
 
 
-def read_gpu_counts(out: bytes, nonce: str) -> dict[str, int]:
-    """GPUs by job id. Raises CannotTell unless every record is whole and in the form asked for."""
+def read_gpu_counts(out: bytes, nonce: str) -> dict[str, int | None]:
+    """GPUs by job id, None where squeue does not tell how many. Raises CannotTell unless every record is whole and in the form asked for."""
     *records, rest = out.split(f"{nonce}.\n".encode())
-    sizes = {}
+    sizes = dict[str, int | None]()
     try:
         if rest:
             raise ValueError("the last record is cut off")
@@ -30,10 +33,9 @@ def read_gpu_counts(out: bytes, nonce: str) -> dict[str, int]:
             job, *tres, nodes, tasks = (
                 decode_text(f).strip() for f in record.split(f"{nonce}|".encode())
             )
-            alloc, per_job, per_node, per_task = tres
-            sizes[job] = count_job_gpus(
-                alloc, per_job, per_node, per_task, parse_count(nodes), parse_count(tasks)
-            )
+            alloc, per_job, per_node, per_task, per_socket = tres
+            counts = parse_count(nodes), parse_count(tasks)
+            sizes[job] = count_job_gpus(alloc, per_job, per_node, per_task, per_socket, *counts)
     except ValueError as error:
         raise CannotTell(f"squeue's answer is not in the form asked for: {error}") from None
     return sizes

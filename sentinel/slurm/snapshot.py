@@ -111,7 +111,7 @@ class SlurmSnapshot:
             return ()
         return self._jobs.get_answer()
 
-    def gpus(self) -> Mapping[str, int]:
+    def gpus(self) -> Mapping[str, int | None]:
         """GPUs by job id: those that the job has, or asks for. This is another question to Slurm,
         never an older one than that for the jobs: a job that is missing has ended since then."""
         if self._users is not None and not self._users:
@@ -338,7 +338,7 @@ class SlurmSnapshot:
         self._endings.forget_ends(jobs)
         return QueuedJobs(self.mark_overdue(jobs))
 
-    def _ask_gpus(self) -> Mapping[str, int]:
+    def _ask_gpus(self) -> Mapping[str, int | None]:
         mark = make_nonce()
         return sizes.read_gpu_counts(self._ask_squeue("-h", "-O", sizes.gpu_columns(mark)), mark)
 

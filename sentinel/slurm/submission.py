@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 _SUBMISSION_FIELDS = (
     *("Name", "UserName", "Partition", "Account", "QOS", "TimeLimit", "NumNodes", "NumTasks"),
     *("cpus-per-task", "tres-per-job", "tres-per-node", "tres-per-task", "tres-alloc", "Feature"),
+    "tres-per-socket",
     *("Reservation", "WorkDir", "Command", "STDOUT", "AllocNodes", "JobArrayID"),
     "BatchFlag",
 )
@@ -205,7 +206,11 @@ def _kept_options(job: Submission, without: str, wait: str) -> tuple[str, ...]:
 
 def _make_submission(told: dict[str, str]) -> Submission:
     nodes, tasks = _parse_number(told["NumNodes"]), _parse_number(told["NumTasks"])
-    asked = told["tres-per-job"], told["tres-per-node"], told["tres-per-task"]
+    asked = (told[f"tres-per-{what}"] for what in ("job", "node", "task", "socket"))
+    per_job, per_node, per_task, per_socket = asked
+    gpus = gres.count_job_gpus(
+        told["tres-alloc"], per_job, per_node, per_task, per_socket, nodes, tasks
+    )
     return Submission(
         id=told["JobArrayID"],
         name=told["Name"],
@@ -214,7 +219,7 @@ def _make_submission(told: dict[str, str]) -> Submission:
         command=told["Command"],
         stdout=told["STDOUT"],
         options=tuple(_submit_options(told, nodes, tasks)),
-        gpus=gres.count_job_gpus(told["tres-alloc"], *asked, nodes, tasks),
+        gpus=gpus or 0,
         nodes=nodes,
         host=told["AllocNodes"] if told["AllocNodes"] != "N/A" else "",
         batch=told["BatchFlag"] != "0",

@@ -90,7 +90,7 @@ class LazySlurm:
     def jobs(self) -> Sequence[Job]:
         return self.get_snapshot().jobs()
 
-    def gpus(self) -> Mapping[str, int]:
+    def gpus(self) -> Mapping[str, int | None]:
         return self.get_snapshot().gpus()
 
     def sluids(self) -> Mapping[str, str]:

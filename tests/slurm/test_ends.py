@@ -44,6 +44,7 @@ def remembered(**fields: bytes) -> bytes:
         "per_job": b"N/A",
         "per_node": b"gres/gpu:8",
         "per_task": b"N/A",
+        "per_socket": b"N/A",
         "stdout": b"/work/slurm-15.out",
     } | fields
     return f"{NONCE}|".encode().join(job.values()) + f"{NONCE}.\n".encode()
@@ -110,6 +111,7 @@ def test_what_squeue_remembers() -> None:
         ({}, (2, 16)),
         ({"allocated": b"N/A"}, (2, 16)),  # as it asks: 8 on each of 2 nodes
         ({"allocated": b"cpu=1", "per_node": b"N/A"}, (2, 0)),
+        ({"allocated": b"", "per_node": b"N/A", "per_socket": b"gres:gpu:2"}, (2, None)),
         ({"count": b"two"}, (None, None)),
     ],
 )
@@ -327,4 +329,4 @@ def test_no_field_is_cut() -> None:
     """-O cuts at 20 bytes unless a mark, which may not open with a digit, follows the colon."""
     assert squeue_columns("xN").split(",")[0] == "JobID:xN|"
     assert ",WorkDir:xN|,DerivedEC:xN|,NumNodes:xN|" in squeue_columns("xN")
-    assert squeue_columns("xN").endswith(",tres-per-task:xN|,STDOUT:xN.")
+    assert squeue_columns("xN").endswith(",tres-per-task:xN|,tres-per-socket:xN|,STDOUT:xN.")

@@ -169,7 +169,7 @@ def test_a_number_that_stands_for_none_is_in_no_command(case: Case) -> None:
 
 
 def test_gpus_per_task_of_no_tasks_are_none() -> None:
-    fields = ("11", "N/A", "N/A", "N/A", "gres/gpu:1", "2", "4294967294")
+    fields = ("11", "N/A", "N/A", "N/A", "gres/gpu:1", "N/A", "2", "4294967294")
     row = "m|".join(fields) + "m.\n"
     assert sizes.read_gpu_counts(row.encode(), "m") == {"11": 0}
 

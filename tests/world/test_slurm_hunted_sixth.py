@@ -193,7 +193,7 @@ CASES = (
     Case("a-reservation-that-ended", "slurm 26.11, src/slurmctld/job_mgr.c: Reservation ended for JobId", lambda: ["reached its time limit" in timed_out("1-00:00:00", 1), "22h" in timed_out("1-00:00:00", 2)], [False, True], NIGHT),
     Case("switched-off-in-capitals", "https://manpages.debian.org/bookworm/debianutils/run-parts.8.en.html", lambda: sorted(scripts("backup.sh.DISABLED", "sync")), ["sync"], DOUBLE),
     Case("saved-by-an-editor-that-was-killed", "https://www.nano-editor.org/dist/latest/nano.1.html, FILE.save", lambda: sorted(scripts("backup.sh.save", "sync")), ["sync"], DOUBLE),
-    Case("a-type-of-digits", "public job scripts: #SBATCH --gres=gpu:4090:2", lambda: count_job_gpus("cpu=8,node=2", "", "gres/gpu:4090:2", "", 2, 2), 4, NIGHT),
+    Case("a-type-of-digits", "public job scripts: #SBATCH --gres=gpu:4090:2", lambda: count_job_gpus("cpu=8,node=2", "", "gres/gpu:4090:2", "", "", 2, 2), 4, NIGHT),
     Case("low-memory-and-other-cores", "slurm 26.11, src/slurmctld/node_mgr.c, validate_node_specs()", lambda: returns("Low RealMemory (reported:193024 < 100.00% of configured:257000), CoreSpec differ", "root", "Low RealMemory"), True, NIGHT),
     Case("a-probation-beside-a-suspended-job", SUSPENDED, lambda: is_kept(job("12", "SUSPENDED")), False, NIGHT),
 )  # fmt: skip
@@ -217,7 +217,7 @@ SIBLINGS = (
     Case("a-limit-that-was-reached", "slurm 26.11, src/slurmctld/job_mgr.c", lambda: ["reached its time limit" in timed_out(limit, hours) for limit, hours in (("02:00:00", 2.01), ("02:00:00", 1.99), ("UNLIMITED", 2))], [True, True, True], NIGHT),
     Case("switched-off-behind-an-extension", "https://manpages.debian.org/bookworm/debianutils/run-parts.8.en.html", lambda: sorted(scripts("a.sh.inactive", "b.BAK", "c.sh-off", "d.sh_2026", "e.RPMNEW", "f.old.sh", "g.aus", "h.2026", "i.v2.sh")), [], DOUBLE),
     Case("names-that-end-with-their-language", "names of scripts", lambda: sorted(scripts("a-v2.sh", "c-sh", "d.sh.slurm", "e.SBATCH", "f.py")), ["a-v2.sh", "c-sh", "d.sh.slurm", "e.SBATCH", "f.py"], NIGHT),
-    Case("types-and-numbers", "slurm 20.11 to 26.11, tres-per-node and tres-per-job", lambda: [count_job_gpus("", "", asked, "", 1, 1) for asked in ("gres:gpu:2", "gres/gpu:h100", "gres/gpu:4090=2", "gpu:1g.10gb:3", "gres/gpu=8,gres/nvme:1", "gres/gpumem:4")], [2, 1, 2, 3, 8, 0], NIGHT),
+    Case("types-and-numbers", "slurm 20.11 to 26.11, tres-per-node and tres-per-job", lambda: [count_job_gpus("", "", asked, "", "", 1, 1) for asked in ("gres:gpu:2", "gres/gpu:h100", "gres/gpu:4090=2", "gpu:1g.10gb:3", "gres/gpu=8,gres/nvme:1", "gres/gpumem:4")], [2, 1, 2, 3, 8, 0], NIGHT),
     Case("a-note-behind-other-cores", "slurm 26.11, src/slurmctld/node_mgr.c", lambda: returns("Low RealMemory, CoreSpec differ, RMA 71", "root", "Low RealMemory"), False, DOUBLE),
     Case("a-person-is-told-of-the-variables", SBATCH, lambda: ["--export" in remark(f"sbatch --array=1-4 {option}") for option in ("--export=NONE", "--export=ALL")], [True, False], DOUBLE),
 )  # fmt: skip

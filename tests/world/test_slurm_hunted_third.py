@@ -96,7 +96,7 @@ SIBLINGS = (
     Case("a-shell-speaks-and-it-timed-out", "bash, over ssh", lambda: failed(f"bash: /home/a/.bashrc: Permission denied\n{TIMED_OUT}"), "UNSURE", DOUBLE),
     Case("a-plugin-speaks-and-it-is-refused", FILTER, lambda: failed(f"{SPEAKS}\n{DENIED}"), "REFUSED", NIGHT),
     Case("a-hold-in-a-value-of-json", "typed by hand", lambda: is_note('{"state": "ok"}', '{"state": "keep out, CHG7"}'), True, DOUBLE),
-    Case("a-state-in-a-value-of-json", "https://github.com/SlinkyProject/slurm-operator", lambda: is_note('{"pod": "a-1", "at": "2026-11-29 03:10"}', '{"pod": "b-7", "at": "2026-11-29 04:20"}'), False, NIGHT),
+    Case("a-state-in-a-value-of-json", "https://github.com/SlinkyProject/slurm-operator", lambda: is_note('{"pod": "a-1", "at": "2026-11-29 03:10"}', '{"pod": "a-7", "at": "2026-11-29 04:20"}'), False, NIGHT),
     Case("its-burst-buffer-has-no-nodes", "slurm, src/plugins/burst_buffer", lambda: waits("Could not find job node"), "person", NIGHT),
     Case("its-burst-buffer-is-filled", "https://slurm.schedmd.com/job_reason_codes.html", lambda: waits("BurstBufferStageIn"), "waits", NIGHT),
     Case("behind-an-element-of-a-stride", DEPENDS, lambda: among(pending("31", "Dependency", dependency="afterok:20_5(unfulfilled)"), pending("20", "JobHeldUser", name="pre", id="20_[1-9:4]", array_id="20", task="1-9:4")), Status.CRITICAL, NIGHT),

@@ -145,13 +145,10 @@ def _find_waiting_jobs(
     ctx: Context,
 ) -> tuple[dict[str, frozenset[str]], dict[str, frozenset[str]]]:
     """The jobs in EXPEDITING on each node, and those that are suspended. Only jobs that are watched anyway
-    are known."""
-    try:
-        jobs = ctx.slurm.jobs()
-        expediting = _group_by_node(job for job in jobs if job.state == "EXPEDITING")
-        return expediting, _group_by_node(filter(is_paused, jobs))
-    except CannotTell:
-        return {}, {}
+    are known. Raises CannotTell."""
+    jobs = ctx.slurm.jobs()
+    expediting = _group_by_node(job for job in jobs if job.state == "EXPEDITING")
+    return expediting, _group_by_node(filter(is_paused, jobs))
 
 
 def _group_by_node(jobs: Iterable[Job]) -> dict[str, frozenset[str]]:

@@ -302,15 +302,11 @@ class HostCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
 def _find_idle_nodes(ctx: Context) -> frozenset[str] | None:
     """The nodes that no job has, by Slurm; None if Slurm does not tell. Where jobs are watched anyway, a
     suspended one counts."""
-    try:
-        nodes = ctx.slurm.nodes()
-    except CannotTell:
-        return None
-    idle = {n.name for n in nodes if n.state == "IDLE" and "COMPLETING" not in n.flags}
     with suppress(CannotTell, Invalid):
-        for job in filter(is_paused, ctx.slurm.jobs()):
-            idle.difference_update(expand_printed(job.nodes))
-    return frozenset(idle)
+        nodes, paused = ctx.slurm.nodes(), filter(is_paused, ctx.slurm.jobs())
+        idle = {n.name for n in nodes if n.state == "IDLE" and "COMPLETING" not in n.flags}
+        return frozenset(idle.difference(*(expand_printed(job.nodes) for job in paused)))
+    return None
 
 
 def _list_unseen(probe: NodeProbe, sections: Sequence[Section]) -> list[str]:

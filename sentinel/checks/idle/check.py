@@ -181,7 +181,7 @@ class IdleCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
                 window=window,
                 traffic=float(self.traffic),
             )
-            use = judge_use(watch, looks, held.get(job.job_id, 0), window)
+            use = judge_use(watch, looks, held.get(job.job_id) or 0, window)
             found.append(JobAtLook(job=job, looks=looks, watch=watch, use=use))
         return found
 
@@ -233,7 +233,7 @@ class IdleCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
             and ctx.now.wall / SECOND - job.started >= self.grace
         ]
         held = count_gpus(running, ctx.slurm)
-        return [job for job in running if held.get(job.job_id)]
+        return [job for job in running if held.get(job.job_id, 0) != 0]
 
 
 def _expand_nodes(job: Job) -> tuple[str, ...]:

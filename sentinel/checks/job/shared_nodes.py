@@ -49,6 +49,7 @@ class SharedNode(Struct, frozen=True, kw_only=True):
     chance: float  # The chance of that by luck, of any of these nodes.
     ended_well: int  # Runs that had it and ended as planned.
     trainings: int  # How many different trainings the interrupted runs with it were of.
+    users: tuple[str, ...]  # Whose they were.
 
 
 def add_ended_runs(
@@ -112,7 +113,8 @@ def find_shared_node(runs: Sequence[EndedRun]) -> SharedNode | None:
         return None
     node, shared = counts[0]
     mine = [run for run in runs if node in held[id(run)]]
-    ended_well = sum(not run.is_interrupted for run in mine)
+    failed = [run for run in mine if run.is_interrupted]
+    ended_well = len(mine) - len(failed)
     chance = find_luck_tail([len(held[id(run)]) / len(pool) for run in bad], shared) * len(pool)
     if chance >= MAX_CHANCE or ended_well >= shared:
         return None
@@ -123,7 +125,8 @@ def find_shared_node(runs: Sequence[EndedRun]) -> SharedNode | None:
         pool=len(pool),
         chance=chance,
         ended_well=ended_well,
-        trainings=len({run.training for run in mine if run.is_interrupted}),
+        trainings=len({run.training for run in failed}),
+        users=tuple(sorted({run.user for run in failed})),
     )
 
 
@@ -168,11 +171,12 @@ def list_shared_findings(runs: Sequence[EndedRun]) -> tuple[Finding, ...]:
     if found is None or found.trainings < 2:
         return ()
     name = visible(found.node)
+    whose = f"; all were {visible(found.users[0])}'s, whose jobs may be at fault themselves"
     return (
         Finding(
             subject=f"node {name}",
             status=Status.WARNING,
-            summary=describe_shared_node(found),
+            summary=describe_shared_node(found) + (whose if len(found.users) == 1 else ""),
             values={"shared_runs": found.shared, "interrupted_runs": found.interrupted},
             labels={"node": name},
             tell_once=True,

@@ -264,14 +264,15 @@ def test_a_node_whose_name_looks_like_an_option_blinds_nobody_else() -> None:
 
 def test_no_way_to_nodes() -> None:
     """Each node says so."""
-    report = UNDRAIN.run(context(FixedSlurm(nodes=[NODE]), now=AT, logbook=Book()))
+    report = UNDRAIN.run(context(FixedSlurm(nodes=[NODE], jobs=[]), now=AT, logbook=Book()))
     assert "the node could not be asked: it was not asked" in only(report).summary
 
 
 def test_without_slurm_it_cannot_tell() -> None:
-    """A failed query is no empty list of drained nodes."""
-    with pytest.raises(CannotTell):
-        UNDRAIN.run(context(FixedSlurm(), now=AT))
+    """A failed query is no empty list of drained nodes, nor of jobs that are suspended there."""
+    for slurm in (FixedSlurm(), FixedSlurm(nodes=[NODE])):
+        with pytest.raises(CannotTell):
+            UNDRAIN.run(context(slurm, now=AT, logbook=Book()))
 
 
 def test_a_node_of_which_people_were_told_stays_told_until_it_is_back() -> None:
@@ -404,7 +405,11 @@ PLAIN = {"comment": "rack 12", "extra": '{"pod":"a-0","node":"k1"}'}
         ({}, True),
         ({"comment": "rack 13"}, True),
         ({"comment": ""}, True),
-        ({"extra": '{"pod":"a-7","node":"k9"}'}, True),  # Slinky, after its pod was made anew
+        ({"extra": '{"pod":"a-7","node":"k1"}'}, True),  # Slinky, after its pod was made anew
+        (
+            {"extra": '{"pod":"a-7","node":"k9"}'},
+            False,
+        ),  # on another host, or by a person: not known
         ({"comment": "rack 12; do not resume"}, False),
         ({"comment": "RMA 4711"}, False),
         ({"extra": "do not resume"}, False),

@@ -52,7 +52,7 @@ NOT_READ = Unread(kind="denied", why="closed")
 UP = 10_000.0
 
 
-IDLE = FixedSlurm(nodes=[Node(name="n1", state="IDLE")])
+IDLE = FixedSlurm(nodes=[Node(name="n1", state="IDLE")], jobs=[])
 
 
 def tasks(*threads: StalledThread) -> StalledThreads:

@@ -18,7 +18,7 @@ PYTHON = GpuProcess(gpu="GPU-1", pid=7, memory=5, name="python")
 
 
 def in_state(state: str, *flags: str) -> FixedSlurm:
-    return FixedSlurm(nodes=[Node(name="n1", state=state, flags=frozenset(flags))])
+    return FixedSlurm(nodes=[Node(name="n1", state=state, flags=frozenset(flags))], jobs=[])
 
 
 PAUSED = FixedSlurm(
@@ -40,8 +40,10 @@ PAUSED = FixedSlurm(
             PAUSED,
             {},
         ),  # Slurm calls it idle: _suspend_job_nodes() in src/slurmctld/job_mgr.c
-        (HELD, (), FixedSlurm(nodes=[]), {}),  # Slurm does not know the node
+        (HELD, (), FixedSlurm(nodes=[], jobs=[]), {}),  # Slurm does not know the node
         (HELD, (), FixedSlurm(), {"n1/gpus": "unknown"}),
+        # A suspended job may be in a queue that cannot be read.
+        (HELD, (), FixedSlurm(nodes=[Node(name="n1", state="IDLE")]), {"n1/gpus": "unknown"}),
         (450 * 2**20, (), IDLE, {}),  # what older drivers keep for themselves
         (None, (), IDLE, {}),  # the driver does not tell
     ],

@@ -178,6 +178,9 @@ def test_operations_hear_of_several_trainings_only() -> None:
     assert finding.subject == "node gpu07"
     assert finding.labels == {"node": "gpu07"}, "no user: no owner gets it"
     assert finding.tell_once
+    assert finding.summary.endswith("; all were alice's, whose jobs may be at fault themselves")
+    two = [replace(one, user=f"u{n % 2}") for n, one in enumerate(spread(4))]
+    assert "whose jobs" not in list_shared_findings(two)[0].summary
 
 
 def death(watch: Watch, number: int, nodes: str, state: str = "FAILED", **more: str) -> str:
