@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from msgspec.structs import replace
@@ -31,12 +31,9 @@ _REASONS = {401: "auth", 403: "auth", 407: "auth", 408: "timeout", 429: "rate"}
 _FAILED_TEXTS = (
     (re.compile(rb"Webhook message delivery failed with error: .{0,200}?HTTP error ([0-9]{3})"), 0),
     (re.compile(rb"Webhook message delivery failed"), 400),
-    (re.compile(rb"OK \(not found\)"), 404),
-    (re.compile(rb"OK \(rate limited\)"), 429),
 )
 """Bodies that report a failure although the status is 2xx, and the status that they mean (0: it is
-in the text). Connectors of Teams: https://github.com/MicrosoftDocs/msteams-docs/issues/1810;
-Healthchecks: https://healthchecks.io/docs/http_api/."""
+in the text). Connectors of Teams: https://github.com/MicrosoftDocs/msteams-docs/issues/1810."""
 _WEB_PAGE_PATTERN = re.compile(rb"\s*<(?:!doctype html|html)\b", re.IGNORECASE)
 _PAGE_TYPES = ("text/html", "application/xhtml+xml")
 
@@ -44,10 +41,10 @@ _PAGE_TYPES = ("text/html", "application/xhtml+xml")
 async def submit_request(
     request: HttpRequest, forms: Sequence[ExpectedAnswer] = (), *, pages: bool = False
 ) -> Receipt:
-    """Send the request. Success is an answer like one of `forms`; without forms it is any 2xx.
+    """Send the request. Success is an answer like one of `forms`; without forms it is a 2xx that affirms,
+    or that says nothing.
 
-    Another 2xx answer is a doubt in the receipt, and without forms one whose JSON sounds like a
-    failure. Raises ChannelError if the status is not 2xx, or
+    Another 2xx answer is a doubt in the receipt. Raises ChannelError if the status is not 2xx, or
     if the body reports a failure. A web page is a failure too, since no service answers with one:
     it is the login page of the network. With `pages` (a program of the user) it is a doubt.
     """
@@ -62,7 +59,7 @@ async def submit_request(
             if not pages:
                 raise refused_status(request, replace(answer, status=511))
             doubt = "it answered with a web page, as a login or a front page does"
-        if forms or _sounds_failed(answer):
+        if forms or not _affirms(answer):
             doubt = doubt or _describe_doubt(answer)
     return Receipt(
         f"{url_origin(request.url)} answered {status} {answer.said}".rstrip(), doubt=doubt
@@ -123,91 +120,76 @@ def _status_within(answer: HttpAnswer) -> int | None:
     return told if isinstance(told, int) and 400 <= told < 600 else 503
 
 
-_FAILED_WORD = re.compile(r"err(?:or)?|fail(?:ed|ure)?|rejected", re.IGNORECASE)
-_REFUSAL = re.compile(
-    r"^\W{0,3}no (?!err|fail)|(?<!\bno )(?<!\b0 )(?<!\bwithout )\b(?:"
-    r"err(?:or)?s?(?!\W{1,3}0\b)|fail(?:s|ed|ure|ures)?(?!\W{1,3}0\b)|reject(?:ed|ion)?|invalid|wrong|denied|refused|not"
-    r"|unauthori[sz]ed|forbidden|unable|cannot|unknown|undelivered|undeliverable|unreachable|unavailable|missing"
-    r"|insufficient|inactive|expired|suspended|paused|disabled|exceeded|throttled|blocked|blacklist(?:ed)?)\b",
-    re.IGNORECASE,
+_AFFIRMING = re.compile(
+    r"ok|okay|success|successful|successfully|succeeded|accepted|received|queued|enqueued|sent|delivered|created|inserted"
+    r"|started|triggered|submitted|scheduled|processed|published|posted|stored|done|thanks|pong|true"
 )
-"""A short text that denies, and none that counts 0 errors: `ERR: 105, …`, `Invalid login or password`, `no active
-devices …`, and with its words apart `INSUFFICIENT_CREDIT`."""
-MAX_REFUSAL_CHARS = 120
-"""A longer text is prose, or the message itself."""
-_WORD_BREAKS = re.compile(r"[_-]+|(?<=[a-z])(?=[A-Z])")
-_OUTCOME_NAME = re.compile(r".{0,40}(?:status|state|result|outcome|info)", re.IGNORECASE)
-_SUCCESS = re.compile(r"ok|success|succeeded", re.IGNORECASE)
+"""Words that say that a message was taken. A word that is missing here costs a doubt, and loses nothing."""
+_SILENT = re.compile(
+    r"ids?|uu?id|messages?|msg|events?|alerts?|notification|request|workflow|webhook|heartbeat|your|the|this|it|an?"
+    r"|for|was|is|has|have|been|got|with|null|(?!0$)(?=.*\d).*"
+)
+"""Words that say nothing of it. What has a digit is an id, a number or a date; a zero alone may count what was sent."""
+_WORD_BREAKS = re.compile(r"[\W_]+|(?<=[a-z])(?=[A-Z])")
+_CODE_NAME = re.compile(r"|.{0,40}(?:code|errno)", re.IGNORECASE)
+_OUTCOME_NAME = re.compile(r".{0,40}(?:status|state|result|outcome)", re.IGNORECASE)
+_ERROR_NAME = re.compile(r"(?i:err|fail|reject|invalid)")
+_NOTHING = ("", "0", "none", "null", "no", "false")
+
+_Said = Literal["taken", "not taken", "strange code", "strange words", "nothing"]
+"""What a part of an answer says of the message."""
 
 
-_ELEMENT = re.compile(r"<([A-Za-z][\w.-]{0,60})[^<>]{0,200}>([^<>]{1,200})</")
-
-
-def _sounds_failed(answer: HttpAnswer) -> bool:
-    """Whether an object anywhere in the JSON sounds like a failure: gateways answer for each message in a
-    list. In XML the elements are members, and one that comes again begins another object. Otherwise:
-    whether the text denies."""
-    waiting, objects = [answer.json_value], list[dict[str, Any]]()
-    if answer.said.startswith("<"):
-        for name, text in _ELEMENT.findall(answer.body.decode("utf-8", "replace")):
-            if not objects or name in objects[-1]:
-                objects.append({})
-            objects[-1][name] = text
+def _affirms(answer: HttpAnswer) -> bool:
+    """Whether the answer says that the message was taken, or nothing at all: no body, or numbers, dates and
+    ids alone. Words that are not known do not affirm. An object anywhere in the JSON that denies counts more
+    than one that affirms, since gateways answer for each message in a list."""
+    if answer.json_value is None:
+        return _read_words(answer.said) != "strange words"
+    said, waiting = set[_Said](), [{"": answer.json_value}]
     while waiting:
         one = waiting.pop()
-        objects += [one] if isinstance(one, dict) else []
-        waiting += one.values() if isinstance(one, dict) else one if isinstance(one, list) else ()
-    good = {code for one in objects if _tells_success(one) for code in _list_codes(one)}
-    return any(_tells_failure(one, good) for one in objects) or (
-        not objects and answer.json_value is None and _is_refusal(answer.said)
-    )
+        parts = [(n, part) for n, v in one.items() for part in (isinstance(v, list) and v) or [v]]
+        waiting += [
+            p if isinstance(p, dict) else {"": p}
+            for _, p in parts
+            if isinstance(p, list | dict) and p
+        ]
+        own = {_read_member(name, part) for name, part in parts}
+        said |= own if "taken" in own or "strange code" not in own else {"not taken"}
+    return "not taken" not in said and ("taken" in said or "strange words" not in said)
 
 
-def _is_refusal(text: str) -> bool:
-    said = _WORD_BREAKS.sub(" ", text) if len(text) <= MAX_REFUSAL_CHARS else ""
-    return _REFUSAL.search(said) is not None
+def _read_member(name: str, value: Any) -> _Said:
+    """What a member says. A code other than 0 and 2xx denies, unless another member affirms."""
+    number = int(value) if re.fullmatch(r"-?[0-9]{1,9}", str(value)) else None
+    words, known = _split_words(name), number == 0 or 200 <= (number or 0) < 300
+    told = _read_words(value) if isinstance(value, str) and number is None else "nothing"
+    if number is not None and (
+        _CODE_NAME.fullmatch(name) or (name.lower() == "status" and number not in (0, 1))
+    ):
+        return "taken" if known else "strange code"
+    if any(map(_ERROR_NAME.match, words)):
+        empty = not value or told == "taken" or str(value).strip().lower() in _NOTHING
+        return "nothing" if empty else "not taken"
+    affirming = not name or any(map(_AFFIRMING.fullmatch, words))
+    if affirming and (isinstance(value, bool) or number is not None):
+        return "taken" if number or value is True else "not taken"
+    if told == "strange words" and _OUTCOME_NAME.fullmatch(name):
+        return "not taken"
+    return "nothing" if words[-1:] == ["id"] else told
 
 
-def _list_outcomes(members: dict[str, Any]) -> list[str]:
-    """The texts that say what became of it."""
-    return [
-        value
-        for name, value in members.items()
-        if isinstance(value, str) and _OUTCOME_NAME.fullmatch(name)
-    ]
+def _split_words(text: str) -> list[str]:
+    return [word.lower() for word in _WORD_BREAKS.split(text) if word]
 
 
-def _tells_success(members: dict[str, Any]) -> bool:
-    return (
-        members.get("success") is True
-        or members.get("ok") is True
-        or any(_SUCCESS.fullmatch(text) for text in _list_outcomes(members))
-    )
-
-
-def _list_codes(members: dict[str, Any]) -> list[int]:
-    return [
-        int(value)
-        for name, value in members.items()
-        if re.fullmatch(r"-?[0-9]{1,9}", str(value))
-        and (
-            name.lower().endswith(("code", "errno"))
-            or (name.lower() == "status" and int(value) >= 400)
-        )
-    ]
-
-
-def _tells_failure(members: dict[str, Any], good: Collection[int]) -> bool:
-    """Whether a text says so: one is the word `error` or `failed`, or what became of it is denied. Else by
-    codes (Feishu's `code`, `retcode`): one that is neither 0 nor 2xx nor `good`, which another object has
-    that tells success. Without a code: whether a member tells an error (`errorMessage` of AWS Lambda,
-    `errors` of GraphQL)."""
-    texts = [value for value in members.values() if isinstance(value, str)]
-    if any(map(_FAILED_WORD.fullmatch, texts)) or any(map(_is_refusal, _list_outcomes(members))):
-        return True
-    if codes := _list_codes(members):
-        return any(code != 0 and not 200 <= code < 300 and code not in good for code in codes)
-    return any(name.lower().startswith("err") and bool(value) for name, value in members.items())
+def _read_words(text: str) -> _Said:
+    words = _split_words(text)
+    taken = any(map(_AFFIRMING.fullmatch, words))
+    if all(_AFFIRMING.fullmatch(word) or _SILENT.fullmatch(word) for word in words):
+        return "taken" if taken else "nothing"
+    return "strange words"
 
 
 async def exchange_http(request: HttpRequest) -> HttpAnswer:

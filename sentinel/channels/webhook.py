@@ -6,6 +6,7 @@ from typing import ClassVar, Literal
 from sentinel.channels.http import submit_request
 from sentinel.channels.http_channel import HttpChannel
 from sentinel.channels.http_request import HttpRequest
+from sentinel.channels.post import MAX_ANSWER
 from sentinel.channels.record import json_record
 from sentinel.channels.settings import check_headers, check_timeout, check_url
 from sentinel.core.model import Notification, Receipt
@@ -54,4 +55,5 @@ class Webhook(HttpChannel, frozen=True, kw_only=True, forbid_unknown_fields=True
             body=json_record(notification),
             timeout=self.timeout,
             ca_file=self.ca_file,
+            most=MAX_ANSWER,
         )

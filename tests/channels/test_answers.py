@@ -62,7 +62,12 @@ TAKEN = [
     ("opsgenie", 202, '{"result":"Request will be processed","took":0.3,"requestId":"43a2"}'),
     # prometheus/alertmanager api/v2/openapi.yaml: postAlerts, 200 without a body
     ("alertmanager", 200, ""),
-    ("webhook", 200, "whatever"),
+    # words that say that it was taken, and what says nothing: no word, ids, numbers, dates
+    ("webhook", 200, "Got it, thanks."),
+    ("webhook", 200, '{"message":"Workflow was started"}'),
+    ("webhook", 201, '{"id":"hwQ2YpKdmg","number":7,"at":"2026-11-29T22:00:00Z"}'),
+    ("webhook", 200, '{"sent":1,"failed":0,"error_message":null}'),
+    ("webhook", 200, "null"),
     ("webhook", 204, ""),
     # Feishu (open.feishu.cn, custom bots), PushPlus, DingTalk; GraphQL (spec.graphql.org, 7.1)
     ("webhook", 200, '{"code":0,"data":{},"msg":"success"}'),
@@ -101,6 +106,14 @@ IN_DOUBT = [
     ("webhook", 200, '{"errorMessage":"Task timed out after 3.00 seconds"}'),
     ("webhook", 200, '{"status":"error","id":7}'),
     ("webhook", 200, '{"result":"failure"}'),
+    # nobody knows these words, and each may be a refusal
+    ("webhook", 200, "whatever"),
+    ("webhook", 200, "sent: 0"),
+    ("webhook", 202, '{"message":"Monthly quota reached"}'),
+    ("webhook", 200, '{"reason":"trial_over","id":"5a1f0e"}'),
+    ("webhook", 200, '{"success":true,"delivered":0}'),
+    ("webhook", 200, '{"status":-1,"id":7}'),
+    ("webhook", 200, "0 of 1"),
 ]
 
 

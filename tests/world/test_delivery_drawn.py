@@ -75,7 +75,7 @@ DRAWN_2 = (
     Case("relay-denied-for-now", GITHUB + "root-io/vmail/issues/68", lambda p: mailed(p, rcpt="454 4.7.1 <ann@example.org>: Relay access denied"), "later", COST),
     Case("google-chat-is-exhausted", "https://developers.google.com/workspace/chat/limits", lambda _: outcome("webhook", 429, '{"error":{"code":429,"status":"RESOURCE_EXHAUSTED"}}'), "later", COST),
     Case("pagerduty-took-it", "https://developer.pagerduty.com/docs/send-alert-event", lambda _: outcome("pagerduty", 202, '{"status":"success","message":"Event processed","dedup_key":"k"}'), "taken", COST),
-    Case("healthchecks-knows-no-such-check", "https://healthchecks.io/docs/http_api/", lambda _: outcome("heartbeat", 200, "OK (not found)"), "never", COST),
+    Case("healthchecks-knows-no-such-check", "https://healthchecks.io/docs/http_api/", lambda _: outcome("heartbeat", 200, "OK (not found)"), "later", COST),
 )  # fmt: skip
 
 

@@ -180,7 +180,7 @@ SIBLINGS = (
     ("a-clock-for-a-number", by_a_clock, "right"),
     ("an-overlay-that-was-written", lambda _: path_status(COMPOSEFS, "4096 5297 0 0 5 5 overlayfs", writable=("mount", "superblock")), "critical"),
     ("an-error-before-a-good-message-in-xml", lambda _: taken("webhook", TWO_IN_XML), "doubt"),
-    ("xml-without-an-error", lambda _: taken("webhook", XML), "taken"),
+    ("xml-without-an-error", lambda _: taken("webhook", XML), "doubt"),
     ("a-status-of-success", lambda _: taken("webhook", '{"status":1,"request":"647d2300"}'), "taken"),
     ("forbidden-for-good", lambda _: outcome("webhook", 403, "no"), "never"),
 )  # fmt: skip

@@ -128,7 +128,7 @@ DELIVERY = (
     Case("a-login-in-plain-text", "SMSEagle, APIv1 send_sms", lambda _: taken("webhook", "Invalid login or password"), "doubt", LOST),
     Case("an-address-that-is-invalid", "Mandrill, messages/send: status", lambda _: taken("webhook", '[{"email":"a@b","status":"invalid","_id":"abc","reject_reason":null}]'), "doubt", LOST),
     Case("a-quota-in-a-status", "AWS SES v2, BulkEmailEntryResult", lambda _: taken("webhook", SES), "doubt", LOST),
-    Case("a-thousand-is-well", "https://github.com/wxpusher/wxpusher-docs", lambda _: taken("webhook", '{"code":1000,"msg":"处理成功","data":[{"uid":null,"messageId":2,"code":1000,"status":"创建发送任务成功"}],"success":true}'), "taken", LOST),
+    Case("a-thousand-is-well", "https://github.com/wxpusher/wxpusher-docs", lambda _: taken("webhook", '{"code":1000,"msg":"处理成功","data":[{"uid":null,"messageId":2,"code":1000,"status":"创建发送任务成功"}],"success":true}'), "doubt", LOST),
     Case("a-hundred-is-well", "Nextcloud, OCS v1", lambda _: taken("webhook", '{"ocs":{"meta":{"status":"ok","statuscode":100,"message":"OK"},"data":[]}}'), "taken", LOST),
 )  # fmt: skip
 
@@ -205,8 +205,8 @@ SIBLINGS = (
     ("one-of-sms-ru-is-not", lambda _: taken("webhook", SMS_RU_WELL.replace('"OK","status_code":100,"sms_id":"1"', '"ERROR","status_code":207')), "doubt"),
     ("a-result-in-words", lambda _: taken("webhook", '{"result":"Invalid login or password"}'), "doubt"),
     ("a-result-that-is-well", lambda _: taken("webhook", '{"result":"OK; ID=[297]"}'), "taken"),
-    ("nothing-failed", lambda _: taken("webhook", "1 sent, 0 failed, no errors"), "taken"),
-    ("the-alert-again", lambda _: taken("webhook", '{"id":25,"appid":5,"message":"job 5 failed: it is not running","title":"job failed"}'), "taken"),
+    ("a-count-in-words", lambda _: taken("webhook", "1 sent, 0 failed, no errors"), "doubt"),
+    ("the-alert-again", lambda _: taken("webhook", '{"id":25,"appid":5,"message":"job 5 failed: it is not running","title":"job failed"}'), "doubt"),
     ("a-word-for-no-error", lambda _: taken("webhook", '{"code":0,"message":"","data":{"pushid":"4","error":"SUCCESS","errno":0}}'), "taken"),
     ("a-thousand-that-nobody-calls-well", lambda _: taken("webhook", '{"code":1000,"msg":"?"}'), "doubt"),
     ("well-but-for-one", lambda _: taken("webhook", '{"success":true,"code":0,"results":[{"code":404}]}'), "doubt"),
