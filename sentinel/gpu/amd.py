@@ -60,9 +60,17 @@ def _gpu(row: Mapping[str, Any], metric: Mapping[str, Any]) -> Gpu:
             deferred=_whole(ecc.get("total_deferred_count")),
         ),
         part=bool(_whole(row.get("partition_id"))),
-        untold=() if heat or _whole(row.get("partition_id")) else ("temperature",),
+        untold=() if _whole(row.get("partition_id")) else tuple(_untold(heat, metric.get("ecc"))),
     )
     return replace(gpu, untold=_ALL) if heat and _lost(gpu) else gpu
+
+
+def _untold(heat: Mapping[str, Any], ecc: Any) -> Iterator[str]:
+    """What no member of the form tells. A driver that cannot tell says N/A."""
+    if not heat:
+        yield "temperature"
+    elif ecc != "N/A" and not any("uncorrect" in name for name in _mapping(ecc)):
+        yield "uncorrectable errors"
 
 
 _ALL = ("temperature, power or utilization",)

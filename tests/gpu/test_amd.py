@@ -156,6 +156,13 @@ def test_deferred_errors_are_read_and_judged() -> None:
         assert [words in text for text in texts] == ([True] if words else [])
 
 
+@pytest.mark.parametrize(("ecc", "untold"), [({"ue": 2}, True), (None, True), ("N/A", False)])
+def test_errors_that_are_told_by_another_name_are_not_none(ecc: object, untold: bool) -> None:
+    """A newer form would be a GPU without errors; a board without ECC says N/A."""
+    (gpu,) = amd.parse(json.dumps(LIST), json.dumps([NESTED | {"ecc": ecc}])).gpus
+    assert gpu.untold == (("uncorrectable errors",) if untold else ())
+
+
 def test_parts_of_a_divided_gpu_are_one_device() -> None:
     """In mode CPX each part has a row; its UUID is that of the whole, or none. What the first part
     says of the device is not overwritten by the others, and all of them are counted."""
@@ -166,7 +173,11 @@ def test_parts_of_a_divided_gpu_are_one_device() -> None:
         row = {"gpu": number, "bdf": f"0000:{5 + number // 8:02x}:00.{part}", "partition_id": part}
         listed.append(row | {"uuid": uuid if part < 2 else "N/A"})
         measured.append((NESTED if number == 0 else LOST) | {"gpu": number})
-    measured[8] = NESTED | {"gpu": 8, "ecc": {}, "temperature": {"hotspot": 40}}
+    measured[8] = NESTED | {
+        "gpu": 8,
+        "ecc": {"total_uncorrectable_count": 0},
+        "temperature": {"hotspot": 40},
+    }
     out = {"list": listed, "metric": measured}
 
     class Parts(Told):

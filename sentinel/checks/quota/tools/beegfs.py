@@ -169,8 +169,12 @@ def _beegfs_target(line: str, kind: str) -> StorageTarget:
         _scale_size(sizes[4], sizes[5], _COUNTS),
         _scale_size(sizes[6], sizes[7], _COUNTS),
     )
-    trouble = "emergency pool" if pool == "emergency" else ""
-    return _make_target(name, kind, (total, free, inodes, left), trouble)
+    return _make_target(name, kind, (total, free, inodes, left), _pool_trouble(pool))
+
+
+def _pool_trouble(pool: str) -> str:
+    """A pool that is neither normal nor low takes no more files, or nobody here knows it."""
+    return "" if pool.lower() in ("normal", "low", "") else f"{pool.lower()} pool"
 
 
 def _make_target(
@@ -228,10 +232,11 @@ def _listed_target(row: _BeegfsTarget) -> StorageTarget:
     online, kind = row.reachability == "Online", _NODES.get(row.type)
     if not kind or not row.reachability or (online and "-" in (row.space, row.space_free)):
         raise UnexpectedQuotaOutput(str(row))
+    pool = _pool_trouble(row.cap_pool)
     ill = {
         row.reachability.lower(): not online,
-        "inconsistent data": row.consistency == "Bad",
-        "emergency pool": row.cap_pool == "Emergency",
+        f"data: {row.consistency}": row.consistency != "Good",
+        pool: bool(pool),
     }
     trouble = ", ".join(what for what, holds in ill.items() if holds)
     return _make_target(row.alias, kind, (total, free, inodes, left), trouble)

@@ -35,8 +35,9 @@ _ROW = re.compile(
     r"(\S+)\s+(\d+)\s+(\d+)\s+(\d+)\s+(\d+%|-)\s+(\S.*)\[(MDT|OST):(\w+)\](?:\s+(\w+))?\s*"
 )
 _STATES = {"R": "read-only", "N": "takes no new files", "S": "out of space", "I": "out of inodes"}
-"""Letters after a target in trouble, lfs-df(1); others (D: its RAID is degraded, f: flash) do not
-keep anybody from writing."""
+_HARMLESS_STATES = "Dfa"
+"""Letters after a target, lfs-df(1). Its RAID is degraded (D), it is flash (f), the numbers are summed up
+(a): nobody is kept from writing. A letter that is not known here is a trouble."""
 
 _DOWN = re.compile(r"(\S{0,120}?((?:MDT|OST)[0-9a-f]{4})\S{0,120})\s+(:\s*)?(.+)")
 _SUMMARY = ("filesystem summary", "filesystem_summary")
@@ -127,7 +128,8 @@ def _read_target(line: str) -> StorageTarget | None:
         uuid, *sizes = match.groups()[:4]
         size, used, free = (int(number) * _KIB for number in sizes)
         name = uuid.removesuffix("_UUID")
-        trouble = ", ".join(_STATES[letter] for letter in match[9] or "" if letter in _STATES)
+        letters = [one for one in match[9] or "" if one not in _HARMLESS_STATES]
+        trouble = ", ".join(_STATES.get(one, f"state {one}, not known here") for one in letters)
         kind = _KINDS[match[7]]
         return StorageTarget(name=name, kind=kind, size=size, used=used, free=free, trouble=trouble)
     if match := _DOWN.fullmatch(line):
