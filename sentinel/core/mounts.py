@@ -55,6 +55,13 @@ class Mount(Struct, frozen=True, kw_only=True):
         )
 
     @property
+    def lost_writing(self) -> bool:
+        """Whether a disk was mounted to be written, and is not written any more: who mounts it read-only
+        sets both layers (mount(8), "Read-only Setting Notes"), the kernel only that of the superblock. So
+        does `zfs set readonly=on`."""
+        return self.writable_layers == {"mount"} and self.type in LOCAL_DISK_TYPES - {"zfs"}
+
+    @property
     def gave_up_option(self) -> str:
         """The option which shows that the kernel stopped writing after an error; empty if there is
         none."""

@@ -106,7 +106,7 @@ def test_a_form_of_disks_that_was_hunted(
 
 def test_a_row_that_is_not_understood_is_unknown_and_named() -> None:
     """A site's own tool that prints `n/a` for one of three, and for all of them."""
-    rows = '[{"name": "a", "used_bytes": 5}, {"name": "b", "used_bytes": "n/a"}]'
+    rows = '[{"name": "a", "used_bytes": 5, "limit_bytes": 0}, {"name": "b", "used_bytes": "n/a"}]'
     assert quotas(command.from_json(rows)) == {"a": "ok", "b": "unknown"}
     assert told(lambda: command.from_json(rows.replace("5", '"n/a"'))) == "cannot tell"
 

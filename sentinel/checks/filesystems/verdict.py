@@ -329,7 +329,7 @@ def _read_only_problems(
         return []
     if word := sight.mount.gave_up_option:
         return [(rules.read_only, f"{sight.mount.type} writes nothing after an error ({word})")]
-    if set(seen.writable) - sight.mount.writable_layers:
+    if sight.mount.lost_writing or set(seen.writable) - sight.mount.writable_layers:
         return [(rules.read_only, "has become read-only")]
     if (
         "superblock" in sight.mount.writable_layers

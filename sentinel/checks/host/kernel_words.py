@@ -51,6 +51,7 @@ _LOST = "memory lost data, and a program or the kernel may have used it"
 _BROKEN = "the processor could not correct an error"
 _DRIVE = r"(nvme[0-9]{1,6})"
 _BLOCK = r"((?:sd|vd|nvme|md)[a-z0-9]{1,16})"
+_VOLUME = r"((?:sd|vd|nvme|md|dm-)[a-z0-9]{1,16})"
 _REQUEST = r"(?:blk_update_request: |print_req_error: |end_request: )?"
 
 _STORM_REGEX = (
@@ -206,6 +207,20 @@ KERNEL_WORDS = (
         Status.WARNING,
         "the array has lost a drive, or a part of one",
         "drivers/md/raid1.c, raid5.c, raid10.c",
+    ),
+    KernelWord(
+        rf"[A-Za-z0-9-]{{3,12}}:? (?:error|critical) \(device {_VOLUME}[^()]{{0,40}}\)(?: in |: ).{{1,900}}",
+        "",
+        Status.WARNING,
+        "the file system has found an error in itself: check it (fsck)",
+        "fs/ext4/super.c, fs/btrfs/messages.c",
+    ),
+    KernelWord(
+        rf"XFS \({_VOLUME}\): .{{1,120}}(?:has been shut down|[Cc]orruption).{{0,200}}",
+        "",
+        Status.CRITICAL,
+        "the file system has stopped, or is damaged: unmount it and run xfs_repair",
+        "fs/xfs/xfs_fsops.c, xfs_error.c",
     ),
 )
 

@@ -263,7 +263,8 @@ def test_having_been_mounted_and_writable_is_never_forgotten() -> None:
     ("before", "now", "summary"),
     [
         (("mount", "superblock"), {"mount"}, "has become read-only"),
-        (("mount",), {"mount"}, "read-only"),
+        (("mount",), {"mount"}, "has become read-only"),
+        ((), {"mount"}, "has become read-only"),
         ((), set(), "read-only"),
         ((), {"superblock"}, "read-only here, its disk is writable"),
         ((), {"mount", "superblock"}, ""),

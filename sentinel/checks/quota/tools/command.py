@@ -46,6 +46,9 @@ class CommandRow(Struct, frozen=True, kw_only=True):
     """The user, group or project of the quota."""
 
 
+_LIMITS = ("limit_bytes", "soft_bytes", "entries_limit")
+
+
 def from_json(text: str) -> list[QuotaRow]:
     """The quotas in the JSON: one object or a list of them, as `CommandRow` describes. Raises
     UnexpectedQuotaOutput if none can be read; a single bad one becomes an unread row."""
@@ -55,6 +58,8 @@ def from_json(text: str) -> list[QuotaRow]:
         found = [_json_row(row) for row in rows]
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
         raise UnexpectedQuotaOutput(f"{text.strip()[:120]} ({error})") from None
+    if not any(name in row for row in rows for name in _LIMITS):
+        raise UnexpectedQuotaOutput(f"{text.strip()[:120]} (it names no limit; 0 or null is none)")
     if all(row.unread for row in found) and found:
         raise UnexpectedQuotaOutput(f"{text.strip()[:120]} ({found[0].unread})")
     return found

@@ -10,7 +10,7 @@ from sentinel.core.errors import Invalid
 
 
 def test_json_of_one_or_several() -> None:
-    """Bytes; what is missing is no limit, and a tool may say more than is read."""
+    """Bytes; what is missing of one is no limit, and a tool may say more than is read."""
     (one,) = from_json('{"used_bytes": 5, "limit_bytes": 10, "comment": "x"}')
     assert (one.row_title, one.space, one.entries) == (
         "command",
@@ -35,6 +35,8 @@ def test_json_of_one_or_several() -> None:
         "{}",
         '{"used_bytes": "5"}',
         '{"used_bytes": -1}',
+        '{"used_bytes": 5}',
+        '[{"used_bytes": 990, "hard_limit_bytes": 1000}]',
         "{",
         '[{"limit_bytes": 1}]',
     ],
