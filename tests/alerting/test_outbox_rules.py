@@ -4,6 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from sentinel.alerting.outbox import (
+    BLOCKING_ATTEMPTS,
     DOUBT_MARK,
     FALLBACK_AFTER_S,
     GIVE_UP_S,
@@ -26,6 +27,7 @@ from sentinel.alerting.outbox import (
     share_doubtful,
     undelivered_rows,
 )
+from sentinel.alerting.owners import RECIPIENT_REASON
 from sentinel.core.clock import Instant, shift_instant
 from sentinel.core.errors import ChannelError
 from sentinel.core.holds import MessageGroup
@@ -194,6 +196,9 @@ def test_failures_are_counted() -> None:
     assert (failed.attempts, failed.error, failed.tried) == (41, "down", shift_instant(START, 7))
     assert (failed.wait, failed.permanent) == (300.0, False)
     assert after_failure(row(1), ChannelError("no", permanent=True), START).permanent
+    theirs, gone = MessageGroup("", owner="ann"), ChannelError("no", reason=RECIPIENT_REASON)
+    for before, after in ((0, BLOCKING_ATTEMPTS), (40, 41)):
+        assert after_failure(row(1, attempts=before, bundle=theirs), gone, START).attempts == after
 
 
 def test_what_is_given_up_is_old_and_was_tried() -> None:

@@ -314,6 +314,46 @@ def test_who_was_killed_right_after_it_led_did_not_lead_as_another(start: Start)
     assert summaries(three.primary.read_outbox()) == ["kept"]
 
 
+def test_what_waits_is_not_added_to_a_journal_that_the_state_has(start: Start) -> None:
+    """Its writer was killed before it removed it. The next one would pass over what is added."""
+    one, two, three = start(), start(), start()
+    one.store.take_lead("one", at())
+    one.primary.broken = "no space left"
+    one.store.commit(told("early"))
+    one.mend()
+
+    def die() -> None:
+        raise Killed
+
+    one.spare.remove_journals = die  # type: ignore[method-assign]
+    with pytest.raises(Killed):
+        one.store.renew_lease()
+    dies(one)
+    two.store.take_lead("two", at(1))
+    two.primary.broken = "no space left"
+    two.store.commit(told("late"))
+    dies(two)
+    three.store.take_lead("three", at(2))
+    assert summaries(three.primary.read_outbox()) == ["early", "late"]
+
+
+def test_what_began_from_a_copy_alone_is_kept_unless_others_ran_since(start: Start) -> None:
+    """The number in the copy may be an old one, so the runs decide."""
+    earlier, one, two, three = start(), start(), start(), start()
+    for _ in range(20):
+        earlier.primary.take_lead("earlier", at())
+    earlier.primary.release_lead()
+    one.store.take_lead("one", at())
+    one.store.commit(Batch(at=at(), alerts=(alert(),)))
+    one.store.close()
+    two.lose_state()
+    assert two.store.take_lead("two", at(1)) == 0
+    two.store.commit(told("late"))
+    dies(two)
+    three.store.take_lead("three", at(2))
+    assert summaries(three.primary.read_outbox()) == ["late"]
+
+
 def test_at_the_end_a_copy_is_written_again_only_after_a_change(start: Start, state: Path) -> None:
     def written() -> list[int]:
         files = [path for path in (state.parent / "run").rglob("*") if path.is_file()]
