@@ -121,8 +121,12 @@ class BatchBuilder:
             self._changes.append((key, about, done.transition))
 
     def announce_action(self, bulletin: ActionBulletin) -> None:
-        """Queue a message about an action for each channel of its subject, unless muted."""
+        """Queue a message about an action for each channel of its subject, unless muted. If its alert
+        still waits for other checks, that is told first."""
         key = Key(self._plan.cluster_of(bulletin.check), bulletin.check, bulletin.subject)
+        waiting = self._alerts.get(key)
+        if waiting is not None and _waits_for_pass(waiting):
+            self._alerts[key] = self._notify_due(key, waiting)
         policy = self._plan.policies[bulletin.check]
         alert = bulletin.make_alert(
             key, self._alerts.get(key), policy.kind, policy.labels, self._now

@@ -9,19 +9,21 @@ from hypothesis import given
 from hypothesis import strategies as some
 from msgspec.structs import replace
 
+from sentinel.actions.announcements import ActionBulletin
 from sentinel.alerting.batch_builder import FIRST_LOOK, GATHER, SETTLE_S
 from sentinel.alerting.incidents import JOIN_WINDOW_S, CauseRule, Causes, rank_importance
 from sentinel.alerting.notifications import NotificationPlan
 from sentinel.alerting.observations import RunOutcome
 from sentinel.alerting.orders import Author, acknowledge_alert, make_remark, silence_alerts
 from sentinel.alerting.pending_checks import PendingChecks
-from sentinel.alerting.processor import process_outcomes, review_alerts
+from sentinel.alerting.processor import announce_actions, process_outcomes, review_alerts
 from sentinel.alerting.settings import Inhibit, Match
 from sentinel.alerting.silences import Ack, Orders
 from sentinel.alerting.slurm_maintenance import maintenance_changes as maintenances
 from sentinel.alerting.state_machine import AlertPolicy, FlapPolicy
 from sentinel.core.clock import SECOND, Instant, shift_instant
 from sentinel.core.cluster import Reservation
+from sentinel.core.guidance import look
 from sentinel.core.holds import Held, HeldKind
 from sentinel.core.model import Alert, Coverage, Finding, Key, Outgoing, Report, Status
 from sentinel.status.incidents import IncidentInputs, describe_incident, group_open_incidents
@@ -84,6 +86,9 @@ class Night:
         return self._kept(
             review_alerts(self.alerts, self.plan, self.now, self.orders, pending=self.pending)
         )
+
+    def acted(self, *deeds: ActionBulletin) -> list[Outgoing]:
+        return self._kept(announce_actions(deeds, self.alerts, self.plan, self.now, self.orders))
 
     def _kept(self, batch: Any) -> list[Outgoing]:
         self.alerts |= {a.key: a for a in batch.alerts}
@@ -501,6 +506,39 @@ def test_a_first_look_waits_for_no_check_that_hangs() -> None:
     night.pending = PendingChecks(checks={"fs": "fs"}, first=True)
     assert night.pass_(saw("train", "llm")) == []
     assert said(night.later(FIRST_LOOK)) == [("train", "llm", "firing")]
+
+
+def done(check: str, subject: str) -> ActionBulletin:
+    return ActionBulletin(
+        id="1", check=check, subject=subject, status=OK, summary="done", command=look("id")
+    )
+
+
+def test_what_was_done_about_an_alert_that_is_explained_does_not_tell_it() -> None:
+    night = Night()
+    assert said(night.pass_(saw("slurm", "ctl"), blind("c0"))) == [("slurm", "ctl", "firing")]
+    assert said(night.acted(done("c0", ""))) == [("c0", "", "action")]
+
+
+@pytest.mark.parametrize("waits", [{"first": True}, {"checks": {"fs": "fs"}}])
+@pytest.mark.parametrize("is_silenced", [False, True])
+def test_an_alert_that_waits_is_told_before_what_was_done_about_it(
+    waits: dict[str, Any], is_silenced: bool
+) -> None:
+    """Once; not that of another check, and none that is silenced."""
+    night = Night(replace(PLAN, inhibit=[Inhibit(when=Match(check="fs"), mute=Match())]))
+    night.pending = PendingChecks(**waits)
+    assert night.pass_(saw("drained", "n1"), saw("ckpt", "/c")) == []
+    if is_silenced:
+        mine = [alert for alert in night.alerts.values() if alert.key.check == "drained"]
+        quiet = silence_alerts(mine, night.now.wall + 60 * SECOND, Author("ann", "cli"), night.now)
+        night.orders = Orders(silences=(quiet,))
+    deed = done("drained", "n1")
+    firing, action = ("drained", "n1", "firing"), ("drained", "n1", "action")
+    assert said(night.acted(deed)) == ([] if is_silenced else [firing, action])
+    assert said(night.acted(deed)) == ([] if is_silenced else [action])
+    night.pending = PendingChecks()
+    assert said(night.later(1)) == [("ckpt", "/c", "firing")]
 
 
 class Life(Night):

@@ -15,7 +15,7 @@ from sentinel.store import lease, sql
 from sentinel.store.database import Statement
 from sentinel.store.errors import StateDamaged, StateUnavailable
 from sentinel.store.retention import DAY_S
-from sentinel.store.sql import STANDBY_KEY, STANDBY_NOTE_SPACING_S, SqlStore
+from sentinel.store.sql import STANDBY_KEY, SqlStore
 from sentinel.store.sqlite import SqliteBackend
 from tests.store.leased import TERM, LeasedBackend
 from tests.store.nouns import alert, at, measured, outgoing, told, transition
@@ -114,7 +114,7 @@ def test_the_leader_learns_now_and_then_that_others_stand_by(bench: Bench) -> No
 
     assert one.read_memory(STANDBY_KEY) == {}
     assert note(1) == at(1).wall
-    bench.clock.advance(STANDBY_NOTE_SPACING_S)
+    bench.clock.advance(3600)
     assert note(2) == at(1).wall
     bench.clock.advance(1)
     assert note(3) == at(3).wall
