@@ -257,8 +257,11 @@ def test_somebody_who_swaps_a_directory_for_a_link_all_the_time_wins_nothing(roo
 
 @pytest.mark.root
 def test_a_mount_inside_is_not_entered(root: Path) -> None:
-    """Neither as an entry nor below one: nothing of it goes."""
+    """Neither as an entry nor below one: nothing of it goes. What was not looked into is not whole."""
     with mounted(root / "step1" / "inner") as inside, mounted(root / "step2") as entry:
+        steps = CheckpointRoot(str(root)).find_steps(RetentionRules(r"step(\d+)"))
+        whole = {entry.name: entry.complete for step in steps for entry in step.parts}
+        assert (whole["step1"], whole["step3"]) == (False, True)
         for point in (inside, entry):
             (point / "data").write_text("data")
         told, complaint = asked("remove", root, names=("step1", "step2", "step3"))

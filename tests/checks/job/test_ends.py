@@ -186,6 +186,12 @@ def test_sacct_is_named_only_where_it_knows_something() -> None:
     watch.look(job())
     commands = looks(watch.look(ends=[ended(source="sacct", started=NOW - 3600)]))
     assert commands[0].startswith("sacct -j 10 ")
+    for accounting in (True, False):
+        how = Submission(id="10", name="train", user="alice", workdir="/p", accounting=accounting)
+        watch = Watch(check())
+        watch.see(FixedSlurm(jobs=[job()], submissions={"10": how}))
+        dead = watch.see(FixedSlurm(jobs=[], ends={"10": ended("10")}, submissions={"10": how}))
+        assert any(one.startswith("sacct") for one in looks(dead)) is accounting
 
 
 def test_the_first_line_says_whom_it_stops_and_the_first_command_submits_it_again() -> None:

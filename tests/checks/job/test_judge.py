@@ -57,6 +57,16 @@ def test_what_one_look_says(jobs: list[Job], status: Status, words: str) -> None
     assert finding.subject == "train"
 
 
+@pytest.mark.parametrize(("named", "told"), [("", False), ("east", True)])
+def test_a_job_that_nobody_has_seen_may_be_on_the_cluster_that_the_shell_names(
+    named: str, told: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SLURM_CLUSTERS", named)
+    summary = glance(check()).findings[0].summary
+    assert (f"SLURM_CLUSTERS={named} is set here and not followed" in summary) is told
+    assert "SLURM_CLUSTERS" not in glance(check(), job()).findings[0].summary
+
+
 @pytest.mark.parametrize(
     ("beside", "status"),
     [([], UNKNOWN), ([job("12")], OK), ([pending("12")], OK), ([job("12", "COMPLETING")], OK)],
