@@ -54,7 +54,7 @@ class Backend(Protocol):
         """Become the only leader, for as long as this process (or its session) lives. Returns
         whether it is."""
 
-    def drop_lock(self, connection: Connection | None) -> None:
+    def drop_lock(self) -> None:
         """Stop being the leader; harmless if it is not."""
 
     @property

@@ -147,7 +147,7 @@ class PostgresBackend:
         """Always True: the lease in the row decides alone."""
         return True
 
-    def drop_lock(self, connection: Connection | None) -> None:
+    def drop_lock(self) -> None:
         """Do nothing, since no lock is held."""
 
     def get_lease_expiry(self, connection: Connection) -> tuple[int, bool]:

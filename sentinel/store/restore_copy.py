@@ -36,7 +36,7 @@ def restore_state(directory: str, copy: str, now: Instant) -> str:
         os.rename(fresh, backend.place)
         return aside
     finally:
-        backend.drop_lock(None)
+        backend.drop_lock()
 
 
 def _write_note(path: str, now: Instant) -> None:

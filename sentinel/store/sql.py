@@ -170,7 +170,7 @@ class SqlStore(Store):
             with suppress(StoreError), self._leader_transaction() as (connection, _):
                 connection.run(statements.END_LEASE, {"body": encode_stored(Lease())})
         with suppress(StoreError):
-            self._drop_leader_lock()
+            self._backend.drop_lock()
         self._lease, self._token, self._locked_in = Lease(), None, None
         self._until = float("-inf")
 
@@ -365,11 +365,6 @@ class SqlStore(Store):
                     f"{self._backend.place}: a lost session still holds the lock"
                 )
             self._locked_in = self._session.number
-
-    def _drop_leader_lock(self) -> None:
-        session = self._session.read_transaction if self._backend.needs_session else nullcontext
-        with session() as connection:
-            self._backend.drop_lock(connection)
 
     def _make_busy_error(self, connection: Connection | None) -> StoreBusy:
         stored = read_stored_lease(connection) if connection is not None else Lease()

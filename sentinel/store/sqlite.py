@@ -106,7 +106,7 @@ class SqliteBackend:
         self.prepare_place()
         return self._lock.take_file_lock(lease)
 
-    def drop_lock(self, connection: Connection | None) -> None:
+    def drop_lock(self) -> None:
         self._lock.drop_file_lock()
 
     def get_lease_expiry(self, connection: Connection) -> tuple[int, bool]:

@@ -295,6 +295,17 @@ def test_a_bind_mount_of_the_same_file_system_is_not_entered(root: Path, where: 
         assert (treasury / "data").read_text() == "gold"
 
 
+@pytest.mark.parametrize(("below", "is_read"), [("", True), ("a/b/c", True), ("a/b/c/d", False)])
+def test_how_deep_in_a_step_a_description_is_read(root: Path, below: str, is_read: bool) -> None:
+    """An adapter lies up to two folders deep in the forms that are known; one more is read."""
+    folder = root / "step5" / below
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "adapter_config.json").write_text('{"base_model_name_or_path": "/runs/step1"}')
+    needs = {s.first_name: s.parts[0].needs for s in CheckpointRoot(str(root)).find_steps(RULES)}
+    assert ("step1" in str(needs["step5"])) is is_read
+    assert not needs["step4"]
+
+
 def test_what_could_not_be_finished_goes_on_later(root: Path) -> None:
     """It no longer has the name of a checkpoint, and the next run takes it away."""
     opened = CheckpointRoot(str(root))

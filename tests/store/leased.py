@@ -36,7 +36,7 @@ class LeasedBackend(SqliteBackend):
         self.locked += [lease.holder] if self.is_free else []
         return self.is_free
 
-    def drop_lock(self, connection: Connection | None) -> None:
+    def drop_lock(self) -> None:
         self.dropped += 1
 
     def end_expired_leader(self, connection: Connection) -> None:

@@ -193,14 +193,16 @@ def test_what_a_lease_rests_on() -> None:
     assert [str(Lease()), str(Lease("", 5)), str(Lease("a"))] == ["", "", "a"]
 
 
-def test_a_lock_that_was_removed_leaves_no_file_open(tmp_path: Path) -> None:
-    """A service whose directory a cleaner empties each hour would run out of descriptors."""
+def test_a_lock_that_was_removed_or_refused_leaves_no_file_open(tmp_path: Path) -> None:
+    """A service whose directory a cleaner empties each hour would run out of descriptors, and so would
+    one that stands by."""
     lock = DirectoryLock(str(tmp_path / "lock"))
     lock.take_file_lock(LEASE)
     before = len(os.listdir("/proc/self/fd"))
     for _ in range(3):
         (tmp_path / "lock").unlink()
         assert lock.take_file_lock(LEASE)
+    assert not DirectoryLock(str(tmp_path / "lock")).take_file_lock(LEASE)
     assert len(os.listdir("/proc/self/fd")) == before
     lock.drop_file_lock()
 
