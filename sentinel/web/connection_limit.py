@@ -30,6 +30,10 @@ MAX_WAITING = 1024
 """Connections that wait to be accepted: listen(2). What comes while the queue is full is tried again by its
 client after a second, so a burst of others would make a probe late."""
 
+READ_BYTES = 2**13
+"""Bytes that are read of a connection before others have their turn. Even in chunks of a byte each they
+take a millisecond; of asyncio's 256 KiB a hundred connections held up all checks for 20 seconds."""
+
 _receiving: set[asyncio.BaseTransport] = set()
 
 
@@ -141,6 +145,7 @@ class _ConnectionGuard(asyncio.Protocol):
         if not self._door.admit_connection(transport):
             transport.abort()
             return
+        transport.max_size = READ_BYTES  # type: ignore[attr-defined]  # what recv() is asked for
         handler = self._server()
         transport.set_protocol(handler)
         handler.connection_made(transport)

@@ -24,7 +24,7 @@ from sentinel.homes import describe_setup_place
 from sentinel.web import link_pages
 from sentinel.web.clients import client_of
 from sentinel.web.compression import compress_response
-from sentinel.web.connection_limit import LimitedSite
+from sentinel.web.connection_limit import READ_BYTES, LimitedSite
 from sentinel.web.rate_limit import RequestRateLimiter
 from sentinel.web.request_body import read_form
 from sentinel.web.site import Site
@@ -32,6 +32,8 @@ from sentinel.web.site import Site
 _MAX_BODY_BYTES = 4096
 LINK_BURST, LINK_REFILL_PER_S = 30, 0.5
 """Requests that one valid link may make at once, and each second after that."""
+LINGERING_S = 1.0
+"""How long the rest of a body is read that nobody wants, so that its sender sees the answer."""
 
 _LOG = logging.getLogger("sentinel")
 _UNKNOWN_HOST_TEXT = (
@@ -90,7 +92,11 @@ class WebServer:
             app.router.add_post(path, self._execute_claim)
         if site is not None:
             app.add_routes(site.routes)
-        self._runner = web.AppRunner(app, access_log=None, keepalive_timeout=15.0)
+        # A compressed body may be a thousand times as long, and aiohttp unpacks one that nobody reads.
+        self._runner = web.AppRunner(
+            app, access_log=None, keepalive_timeout=15.0, auto_decompress=False,
+            read_bufsize=READ_BYTES, lingering_time=LINGERING_S,
+        )  # fmt: skip
 
     async def start_server(self, host: str, port: int) -> None:
         """Begin to serve. Raises CannotListen."""

@@ -3,12 +3,14 @@
 import asyncio
 import re
 import socket
+import zlib
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any
 
 import aiohttp
 import pytest
+from aiohttp import web
 
 from sentinel.alerting.signed_links import LinkClaim, LinkSigner
 from sentinel.alerting.silences import Ack, Silence
@@ -17,6 +19,7 @@ from sentinel.core.model import ACK_ALL, Notification, Status
 from sentinel.engine.engine import Engine
 from sentinel.engine.tick import run_pass
 from sentinel.homes import describe_setup_place
+from sentinel.web.connection_limit import READ_BYTES, LimitedSite
 from sentinel.web.rate_limit import MAX_BURST_REQUESTS
 from sentinel.web.server import LINK_BURST, CannotListen, WebServer
 from tests.channels.samples import HOSTILE
@@ -369,6 +372,46 @@ def test_a_huge_body_is_refused() -> None:
         assert v.scene.store.read_orders().acks == {}
 
     visit(story)
+
+
+def test_a_compressed_body_is_not_unpacked() -> None:
+    """Half a megabyte that unpacks to half a gigabyte stopped all checks for seconds, whoever sent it where:
+    aiohttp unpacks a body also where nobody reads it."""
+
+    async def story(v: Visit) -> None:
+        told = []
+        for coding, data in (("identity", b"who=Ann"), ("deflate", zlib.compress(b"who=Bob"))):
+            headers, ack = {**FORM, "Content-Encoding": coding}, v.path("Acknowledge")
+            assert (await v.ask("POST", ack, data=data, headers=headers))[0] == 200
+            told += [ack.who for ack in v.scene.store.read_orders().acks.values()]
+        assert told == ["Ann (a link sent to mail)", "a link sent to mail"]
+
+    visit(story)
+
+
+def test_one_connection_is_read_in_small_pieces() -> None:
+    """Of 256 KiB at a time, in chunks of a byte, a hundred connections held up all checks for 20 s."""
+    pieces = list[int]()
+
+    async def measure(request: web.Request) -> web.Response:
+        async for piece in request.content.iter_any():
+            pieces.append(len(piece))
+        return web.Response()
+
+    async def main() -> None:
+        app = web.Application()
+        app.router.add_post("/", measure)
+        runner = web.AppRunner(app)
+        await runner.setup()
+        await LimitedSite(runner, "127.0.0.1", 0).start()
+        url = f"http://127.0.0.1:{runner.addresses[0][1]}/"
+        async with aiohttp.ClientSession() as session:
+            await session.post(url, data=b"x" * 2**20)
+        await runner.cleanup()
+
+    asyncio.run(main())
+    assert sum(pieces) == 2**20
+    assert max(pieces) <= 8 * READ_BYTES
 
 
 def test_a_body_in_a_charset_that_does_not_exist_is_no_trouble() -> None:
