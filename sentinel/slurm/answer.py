@@ -82,6 +82,17 @@ class CachedAnswer(Generic[Told]):
         """The last answer, however old, or None. This never asks Slurm."""
         return self._told[1] if self._told else None
 
+    def await_last_answer(self) -> Told | None:
+        """The last answer, however old, or None. This never asks Slurm. The old answer is gone while
+        another thread asks; so where a large queue is asked each second it would hardly ever be seen, and
+        the new one is waited for."""
+        if not self._lock.acquire(timeout=self._patience):
+            return None
+        try:
+            return self.last_answer
+        finally:
+            self._lock.release()
+
     @property
     def asked_at(self) -> Instant | None:
         """When the last answer was requested."""

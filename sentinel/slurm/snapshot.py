@@ -134,8 +134,9 @@ class SlurmSnapshot:
         return self._nodes.asked_at
 
     def last(self) -> tuple[Sequence[Node] | None, Sequence[Job] | None]:
-        """Nodes and jobs of the last answers, however old, or None. This never asks Slurm."""
-        return self._nodes.last_answer, self._jobs.last_answer
+        """Nodes and jobs of the last answers, however old, or None. This never asks Slurm, but waits
+        while another thread does."""
+        return self._nodes.await_last_answer(), self._jobs.await_last_answer()
 
     def reservations(self) -> Sequence[Reservation]:
         """All reservations, future ones too; at most half a minute old."""
