@@ -142,11 +142,12 @@ _Said = Literal["taken", "not taken", "strange code", "strange words", "nothing"
 
 def _affirms(answer: HttpAnswer) -> bool:
     """Whether the answer says that the message was taken, or nothing at all: no body, or numbers, dates and
-    ids alone. Words that are not known do not affirm. An object anywhere in the JSON that denies counts more
+    ids alone. Words that are not known do not affirm; 201 does (RFC 9110 15.3.2). An object anywhere in the JSON that denies counts more
     than one that affirms, since gateways answer for each message in a list."""
     if answer.json_value is None:
         return _read_words(answer.said) != "strange words"
-    said, waiting = set[_Said](), [{"": answer.json_value}]
+    said: set[_Said] = {"taken"} if answer.status == 201 else set()
+    waiting: list[dict[str, Any]] = [{"": answer.json_value}]
     while waiting:
         one = waiting.pop()
         parts = [(n, part) for n, v in one.items() for part in (isinstance(v, list) and v) or [v]]

@@ -65,7 +65,8 @@ TAKEN = [
     # words that say that it was taken, and what says nothing: no word, ids, numbers, dates
     ("webhook", 200, "Got it, thanks."),
     ("webhook", 200, '{"message":"Workflow was started"}'),
-    ("webhook", 201, '{"id":"hwQ2YpKdmg","number":7,"at":"2026-11-29T22:00:00Z"}'),
+    ("webhook", 201, '{"key":"ED-24","self":"https://x.example.org/rest/api/3/issue/10000"}'),
+    ("webhook", 200, '{"id":"hwQ2YpKdmg","number":7,"at":"2026-11-29T22:00:00Z"}'),
     ("webhook", 200, '{"sent":1,"failed":0,"error_message":null}'),
     ("webhook", 200, "null"),
     ("webhook", 204, ""),
@@ -113,6 +114,7 @@ IN_DOUBT = [
     ("webhook", 200, '{"reason":"trial_over","id":"5a1f0e"}'),
     ("webhook", 200, '{"success":true,"delivered":0}'),
     ("webhook", 200, '{"status":-1,"id":7}'),
+    ("webhook", 201, '{"key":"ED-24","status":"no such project"}'),
     ("webhook", 200, "0 of 1"),
 ]
 

@@ -12,6 +12,7 @@ import pytest
 from sentinel.channels.webhook import Webhook
 from sentinel.checks.quota.tools import command
 from sentinel.core.settings import ExpectedAnswer, Secret
+from sentinel.gpu import xid
 from tests.channels.contract import send
 from tests.channels.samples import notification
 from tests.channels.web import Web, answers
@@ -62,8 +63,21 @@ FORMS = (
     Case("cloudflare-before-discord", "developers.cloudflare.com, error 1015", lambda _: outcome("discord", 429, "<html>error code: 1015</html>", **{"Retry-After": "3600"}), "later (3600 s)", LOST),
 )  # fmt: skip
 
+TEAMS = '{"version":"1.1","content":{"headers":[]},"statusCode":200,"reasonPhrase":"OK","headers":[],"requestMessage":null,"isSuccessStatusCode":true}'
+RELAY = '[{"webhook_url":"https://outlook.office.com/x","status":400,"message":"Webhook message delivery failed"}]'
+LATER = (
+    Case("xfs-is-shut-down", "Linux, fs/xfs", lambda _: path_status("36 25 8:1 / /scratch rw - xfs /dev/sda1 rw", error="Input/output error"), "critical", DISK),
+    Case("what-was-written-is-lost", "Linux, fs/buffer.c", lambda _: bool(said("Buffer I/O error on dev dm-0, logical block 123, lost async page write", level=3)), True, DISK),
+    Case("ext4-goes-read-only", "Linux, fs/ext4/super.c", lambda _: bool(said("EXT4-fs (dm-17): Remounting filesystem read-only", level=2)), True, DISK),
+    Case("bound-to-nouveau", "https://github.com/NVIDIA/open-gpu-kernel-modules, kernel-open/nvidia/nv-pci.c", lambda _: advice("NVRM: GPU 0000:01:00.0 is already bound to nouveau."), MILD, DEVICE),
+    Case("a-serial-number", "https://github.com/NVIDIA/open-gpu-kernel-modules, logs of Xid 79", lambda _: advice("NVRM: GPU 0000:05:00.0: GPU serial number is 0325015054694.", "NVRM: A GPU crash dump has been created."), MILD, DEVICE),
+    Case("firmware-that-is-optional", "Linux, drivers/gpu/drm/amd/amdgpu/amdgpu_psp.c", lambda _: len(xid.read(["amdgpu 0000:0d:00.0: amdgpu: RAS: optional ras ta ucode is not available"], [6]).events), 0, DEVICE),
+    Case("a-relay-to-teams", "https://github.com/prometheus-msteams/prometheus-msteams", lambda _: (taken("webhook", RELAY), taken("webhook", RELAY.replace("400", "200").replace("Webhook message delivery failed", "1"))), ("doubt", "taken"), LOST),
+    Case("a-success-that-was-none", "https://github.com/MicrosoftDocs/msteams-docs/issues/7852", lambda _: taken("teams", TEAMS), "doubt", LOST),
+)  # fmt: skip
 
-@each(*FORMS)
+
+@each(*FORMS, *LATER)
 def test_a_form_that_was_hunted_after_rules(
     case: Case, tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:

@@ -216,11 +216,11 @@ KERNEL_WORDS = (
         "fs/ext4/super.c, fs/btrfs/messages.c",
     ),
     KernelWord(
-        rf"XFS \({_VOLUME}\): .{{1,120}}(?:has been shut down|[Cc]orruption).{{0,200}}",
+        rf"Buffer I/O error on dev {_VOLUME}, logical block [0-9]{{1,20}}, lost .{{1,60}}",
         "",
-        Status.CRITICAL,
-        "the file system has stopped, or is damaged: unmount it and run xfs_repair",
-        "fs/xfs/xfs_fsops.c, xfs_error.c",
+        Status.WARNING,
+        "what was written there is lost",
+        "fs/buffer.c",
     ),
 )
 
@@ -264,6 +264,11 @@ _SEVERITIES = {
 }
 
 _DRIVE_LINE_PATTERN = re.compile(rf"(?!.{{12,15}}\[[0-9]{{1,10}}\])nvme {_DRIVE}: .{{1,400}}")
+_VOLUME_LINE_PATTERN = re.compile(
+    rf"(?!.{{12,15}}\[[0-9]{{1,10}}\])[A-Za-z0-9-]{{3,12}} \({_VOLUME}\): .{{1,900}}"
+)
+"""A line of a file system's driver. One that was tried and does not fit is told with KERN_ERR: only what is
+graver counts, and of that the kernel's own level."""
 UNKNOWN_DRIVE_TEXT = "the driver reports an error of the drive that sentinel does not know"
 
 
@@ -304,6 +309,13 @@ def _judge_line(text: str, level: int | None) -> tuple[str, Status | None, str] 
     for row, pattern in _COMPILED_WORDS:
         if found := pattern.fullmatch(text):
             return row.part or _name_drive(found[1]), row.status, row.meaning
+    if (
+        level is not None
+        and level < ERROR_LEVEL
+        and (found := _VOLUME_LINE_PATTERN.fullmatch(text))
+    ):
+        status = Status.WARNING if level == ERROR_LEVEL - 1 else Status.CRITICAL
+        return _name_drive(found[1]), status, "the file system reports a grave error of its own"
     if (
         level is not None
         and level <= ERROR_LEVEL
