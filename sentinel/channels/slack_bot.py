@@ -30,20 +30,15 @@ MOST = 4 << 20
 _EVENT = "sentinel_alerts"
 _BEFORE = 3600  # seconds, because clocks differ; an alert is never posted before it began
 _ALERTS = 200
-_AUTH = (
-    "access_denied",
-    "account_inactive",
-    "invalid_auth",
-    "missing_scope",
-    "no_permission",
-    "not_allowed_token_type",
-    "not_authed",
-    "org_login_required",
-    "token_expired",
-    "token_revoked",
-)
-_RATE = ("ratelimited", "rate_limited", "message_limit_exceeded")
-_LATER = ("fatal_error", "internal_error", "request_timeout", "service_unavailable")
+_REASONS = {
+    **dict.fromkeys(("access_denied", "account_inactive", "invalid_auth", "missing_scope"), "auth"),
+    **dict.fromkeys(("no_permission", "not_allowed_token_type", "not_authed"), "auth"),
+    **dict.fromkeys(("org_login_required", "token_expired", "token_revoked"), "auth"),
+    **dict.fromkeys(("ratelimited", "rate_limited", "message_limit_exceeded"), "rate"),
+    **dict.fromkeys(("fatal_error", "internal_error", "request_timeout"), "server"),
+    "service_unavailable": "server",
+}
+"""What Slack's errors are about. Any other one is about the message: refused for good, tried each hour."""
 
 
 class ThreadRoot(Struct, frozen=True):
@@ -81,13 +76,13 @@ async def call_slack(request: HttpRequest) -> dict[str, Any]:
 
 
 def _slack_refusal(error: str, text: str, retry_after: float | None) -> ChannelError:
-    if error in _AUTH:
-        return ChannelError(f"{text}; check token and scopes", permanent=True, reason="auth")
-    if error in _RATE:
-        return ChannelError(text, reason="rate", retry_after=retry_after)
-    if error in _LATER:
-        return ChannelError(text, reason="server")
-    return ChannelError(text, permanent=True, reason="refused")
+    reason = _REASONS.get(error, "refused")
+    return ChannelError(
+        f"{text}; check token and scopes" if reason == "auth" else text,
+        permanent=reason in ("auth", "refused"),
+        reason=reason,
+        retry_after=retry_after if reason == "rate" else None,
+    )
 
 
 def thread_metadata(alerts: Sequence[str]) -> dict[str, Any]:

@@ -41,7 +41,7 @@ _BENIGN_REASONS = (
     "unknown",
     "none",
 )
-_HARDWARE_REASONS = ("hw_slowdown", "hw_thermal_slowdown", "hw_power_brake_slowdown")
+SLOW = ("hw_slowdown", "hw_thermal_slowdown", "hw_power_brake_slowdown")
 
 Reads = Callable[[str], bool]
 
@@ -118,7 +118,7 @@ _FIELDS: Mapping[str, Reads] = {
     **{
         f"clocks_{word}_reasons/clocks_{word}_reason_{name}": _is_flag
         for word in ("event", "throttle")
-        for name in (*_BENIGN_REASONS, *_HARDWARE_REASONS)
+        for name in (*_BENIGN_REASONS, *SLOW)
     },
 }
 

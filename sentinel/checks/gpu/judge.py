@@ -12,6 +12,7 @@ from sentinel.core.gpu_ledger import GpuEvent
 from sentinel.core.model import Status
 from sentinel.gpu.advice import Advice, recovery_action
 from sentinel.gpu.model import Ecc, Gpu, RemappedRows, RetiredPages
+from sentinel.gpu.smi_words import SLOW
 
 Problem = tuple[Status, str]
 RETIRED_MOST = 63
@@ -24,7 +25,6 @@ SRAM_MOST = 4
 https://docs.nvidia.com/deploy/a100-gpu-mem-error-mgmt/rma-policy-thresholds-for-row-remapping.html
 (rows in all; uncorrectable SRAM errors in a bank, of which the sum is a bound)."""
 
-SLOW = ("hw_slowdown", "hw_thermal_slowdown", "hw_power_brake_slowdown")
 STATUS = {
     Advice.RECOVER_IMEX: Status.CRITICAL,
     Advice.CONTACT: Status.WARNING,
