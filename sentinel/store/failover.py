@@ -106,7 +106,7 @@ class FailoverStore:
     @property
     def is_durable(self) -> bool:
         """Whether every write survives the end of this process, in the state or in a journal."""
-        return self._trouble is None or bool(self._spare.journal_path) or not len(self._backlog)
+        return bool(self._spare.journal_path) or not len(self._backlog)
 
     @property
     def is_leading_alone(self) -> bool:

@@ -15,6 +15,7 @@ from sentinel.store.journal import MAX_JOURNAL_BYTES
 from sentinel.store.lease import Lease
 from sentinel.store.rows import StateSnapshot, encode_stored
 from sentinel.store.spare_journals import (
+    INLINE_WORKER,
     REPEAT_AFTER_S,
     JournalContents,
     JournalDir,
@@ -303,6 +304,10 @@ def test_where_the_journals_of_a_state_lie(tmp_path: Path, monkeypatch: pytest.M
     assert places.begin_journal(head())
     assert Path(places.journal_path).parent.parent == tmp_path / "run"
     places.remove_journals()
+    (state := tmp_path / "state").mkdir()
+    places = make_spare_journals(str(state), beside=INLINE_WORKER, patience=5)
+    assert places.begin_journal(head())
+    assert Path(places.journal_path) == state / "journal"
 
 
 def _record(begin: JournalHead) -> bytes:
