@@ -71,10 +71,8 @@ def look_at_each(
     ) or TrainingMemories()
     refuse_cut(ctx, [key for ids in before.running.values() for key in ids])
     deadline, again = time.monotonic() + ctx.limit * TIME_SHARE, inf
-    reports: dict[str, Report] = {}
-    failed: dict[str, Exception] = {}
-    late: list[str] = []
-    looked: dict[str, int] = {}
+    reports, failures = dict[str, Report](), list[Exception | None]()
+    late, looked = list[str](), dict[str, int]()
     runs = {subject: [job.job_id for job in jobs] for subject, jobs in theirs.items()}
     owners = {subject: jobs[0].user for subject, jobs in theirs.items()}
     order = dict.fromkeys([*before.late, *theirs, *before.running])
@@ -85,30 +83,47 @@ def look_at_each(
         if left < MIN_LOOK_S:
             looked[subject] = before.looked.get(subject, ctx.now.wall)
             unseen_s = (ctx.now.wall - looked[subject]) / SECOND
-            owner = owners.get(subject, "")
-            reports[subject] = _unseen_report(subject, owner, unseen_s, memory, of)
+            reports[subject] = _unseen_report(
+                subject, owners.get(subject, ""), unseen_s, memory, of
+            )
             runs.setdefault(subject, before.running.get(subject, []))
             late.append(subject)
             continue
         own = replace(ctx, limit=max(MIN_LOOK_S, left / share), memory=memory)
-        try:
-            one = look(own, subject, theirs.get(subject, ()))
-        except Exception as error:
-            failed[subject], owner = error, owners.get(subject, "")
-            why = explain_failure(subject, error)
-            one = _unseen_report(subject, owner, 0.0, memory, of, why)
+        one, failure = _look_at_one(look, own, subject, theirs.get(subject, ()), of)
         reports[subject] = one
+        failures.append(failure)
         again = min(again, time.monotonic() + one.again if one.again is not None else inf)
-    whole = [error for error in failed.values() if isinstance(error, CannotTell)]
-    if whole and len(whole) == len(reports):
-        raise whole[0]
-    after = {"trainings": _kept_memories(before, reports, runs), "running": runs, "late": late}
-    after["looked"] = looked
+    _raise_if_none_was_seen(failures, len(reports))
+    kept = _kept_memories(before, reports, runs)
+    after = {"trainings": kept, "running": runs, "late": late, "looked": looked}
     return replace(
         _join_reports(list(reports.values()), nothing, of),
         memory=None if ctx.one_shot else after,
         again=max(1.0, again - time.monotonic()) if again < inf else None,
     )
+
+
+def _look_at_one(
+    look: Callable[[Context, str, Sequence[Job]], Report],
+    ctx: Context,
+    subject: str,
+    jobs: Sequence[Job],
+    of: str,
+) -> tuple[Report, Exception | None]:
+    """What `look` reports of the training, or that it is unknown and the error."""
+    try:
+        return look(ctx, subject, jobs), None
+    except Exception as error:
+        owner, why = jobs[0].user if jobs else "", explain_failure(subject, error)
+        return _unseen_report(subject, owner, 0.0, ctx.memory, of, why), error
+
+
+def _raise_if_none_was_seen(failures: Iterable[Exception | None], trainings: int) -> None:
+    """Raise the first CannotTell if there is one of each training."""
+    unseen = [error for error in failures if isinstance(error, CannotTell)]
+    if unseen and len(unseen) == trainings:
+        raise unseen[0]
 
 
 def explain_failure(subject: str, error: Exception) -> str:

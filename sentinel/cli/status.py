@@ -199,7 +199,7 @@ def print_status(f: Any, state: OpenState) -> None:
     for line in (*panels.render_unsent(f), *map(Text, _describe_looks(f))):
         out.print(line)
     jobs, disks = _choose_rows(f.trainings), _choose_rows(f.disks)
-    day_ago = f.at - ACTIONS_DAY_S
+    done = any(a.at >= f.at - ACTIONS_DAY_S for a in f.actions)
     sections = [
         ("checks", panels.render_checks(doubtful, f, zone), bool(doubtful)),
         ("", panels.render_jobs(jobs, f), bool(f.jobs or f.queue)),
@@ -214,7 +214,7 @@ def print_status(f: Any, state: OpenState) -> None:
         (
             "done in the last 24 hours",
             panels.render_actions(f, zone, MAX_ACTION_ROWS),
-            any(a.at >= day_ago for a in f.actions),
+            done,
         ),
     ]
     for title, what, there in sections:
@@ -223,8 +223,7 @@ def print_status(f: Any, state: OpenState) -> None:
     if rest := len(f.trainings) + len(f.disks) - len(jobs) - len(disks):
         out.print(Text(f"and {rest} more of these: sentinel top", style="dim"))
     ok = [c.name for c in f.checks if c.status is Status.OK and c not in doubtful]
-    if ok:
-        names = shortened(", ".join(map(visible, ok)), MAX_NAMES_CHARS)
+    if names := shortened(", ".join(map(visible, ok)), MAX_NAMES_CHARS):
         out.print(Text(f"{len(ok)} check{'s' * (len(ok) != 1)} ok: {names}", style="dim"))
     if f.last_pass_at is None and (why := status.read_first_failure(state.settings, f.at)):
         out.print(Text(why, style="bold yellow"), soft_wrap=True)

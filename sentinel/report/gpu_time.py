@@ -185,19 +185,7 @@ class StepLimits(Struct, frozen=True, gc=False):
 
 def split_steps(piece: TimePiece, steps: StepRow, limits: StepLimits) -> dict[TimeClass, int]:
     """The parts of a piece of a row with steps, µs. They add up to the length of the piece."""
-    row, length = steps.row, piece.ended - piece.began
-    whole = steps.ended - steps.began
-    parts, rest = dict[TimeClass, int](), length
-    own: tuple[tuple[TimeClass, int], ...] = (
-        ("checkpoint", row.checkpoint_us),
-        ("evaluation", row.evaluation_us),
-        ("slow", limits.slow_us),
-    )
-    for name, time in own:
-        if time:
-            taken = time if length == whole else time * length // whole
-            parts[name] = taken if taken < rest else rest
-            rest -= parts[name]
+    parts, rest = _split_own_times(piece, steps, limits.slow_us)
     first, last, safe = steps.first, steps.last, limits.safe
     if limits.floor is None and safe is not None and first <= safe and last <= safe:
         parts["useful"] = rest  # most rows
@@ -209,6 +197,7 @@ def split_steps(piece: TimePiece, steps: StepRow, limits: StepLimits) -> dict[Ti
         parts[name] = parts.get(name, 0) + taken
         rest -= taken
 
+    whole = steps.ended - steps.began
     start = first + (last - first) * (piece.began - steps.began) // whole
     end = first + (last - first) * (piece.ended - steps.began) // whole
     work = rest
@@ -224,6 +213,26 @@ def split_steps(piece: TimePiece, steps: StepRow, limits: StepLimits) -> dict[Ti
         take("provisional" if limits.knows_checkpoints else "unknown", above)
     take("useful", rest)
     return parts
+
+
+def _split_own_times(
+    piece: TimePiece, steps: StepRow, slow_us: int
+) -> tuple[dict[TimeClass, int], int]:
+    """What a piece spent on something other than steps at their usual pace, and the rest of it."""
+    row, rest = steps.row, piece.ended - piece.began
+    whole, length = steps.ended - steps.began, rest
+    parts = dict[TimeClass, int]()
+    own: tuple[tuple[TimeClass, int], ...] = (
+        ("checkpoint", row.checkpoint_us),
+        ("evaluation", row.evaluation_us),
+        ("slow", slow_us),
+    )
+    for name, time in own:
+        if time:
+            taken = time if length == whole else time * length // whole
+            parts[name] = taken if taken < rest else rest
+            rest -= parts[name]
+    return parts, rest
 
 
 def _measure_share_above(limit: int, start: int, end: int, time: int) -> int:

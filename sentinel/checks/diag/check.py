@@ -184,8 +184,9 @@ class DiagCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         if self.keep is None or self.nodes != "returned":
             started = [self._make_diag_run(ctx, node, last) for node in wave]
         else:
-            keep, users = self.keep, ",".join(mine)
-            new = [probation.make_probation(n.name, keep, users, ctx.now) for n in wave]
+            new = [
+                probation.make_probation(n.name, self.keep, ",".join(mine), ctx.now) for n in wave
+            ]
             begun, kept = [probation.request_probation(one) for one in new], [*kept, *new]
             tests = {s.kept.node: s.kept.name for s in steps if s.test}
             started = [self._make_diag_run(ctx, nodes[n], last, kept=at) for n, at in tests.items()]

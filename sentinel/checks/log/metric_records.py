@@ -92,9 +92,8 @@ def _find_tf_header(data: bytes, at: int) -> int:
 
 def split_wandb_records(data: bytes, start: int) -> SplitRecords:
     """The records of a W&B file from position `start` on, which need not be the beginning of one."""
-    at = _WANDB_HEADER_BYTES if not start else 0
+    at, is_open = 0 if start else _WANDB_HEADER_BYTES, False
     records, whole, parts = list[bytes](), 0, list[bytes]()
-    is_open = False
     while at + _CHUNK_HEADER.size <= len(data):
         left = BLOCK_BYTES - (start + at) % BLOCK_BYTES
         if left < _CHUNK_HEADER.size:
