@@ -116,6 +116,8 @@ ACTS: Sequence[Sequence[Lane]] = (
             Row(JOBS, "kernel log", others.forge_kernel_lines, "fell by hand: a name became an Xid"),
             Row(PAGE, "slow headers, streams, bodies", others.hold_connections,
                 "held; slow bodies fell by hand"),
+            Row(PAGE, "small bodies that unpack to gigabytes", others.unpack_bodies,
+                "not run: the row is newer"),
             Row(PAGE, "pages of alice's training", others.look_as_another,
                 "held; why was not looked into"),
             Row(PAGE, "quotas of other people", others.look_at_quotas, "fell: everybody saw alice's"),

@@ -8,7 +8,10 @@ import os
 import random
 import socket
 import time
+import zlib
 from base64 import urlsafe_b64decode, urlsafe_b64encode
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 from sentinel.alerting.signed_links import LinkClaim, LinkSigner
@@ -116,6 +119,27 @@ def hold_connections(stage: Stage) -> Outcome:
         for line in held:
             line.close()
     return Outcome(tries, harm)
+
+
+def unpack_bodies(stage: Stage) -> Outcome:
+    """Small bodies that unpack to a gigabyte, and what comes behind a tunnel that nobody opens."""
+    packer = zlib.compressobj(9)
+    packed = b"".join(packer.compress(bytes(2**20)) for _ in range(2**10)) + packer.flush()
+    head = f"Host: localhost\r\nContent-Encoding: deflate\r\nContent-Length: {len(packed)}\r\n\r\n"
+    asked = [
+        f"POST {path} HTTP/1.1\r\n{head}".encode() + packed for path in ("/nowhere", "/alerts")
+    ]
+    asked.append(b"CONNECT x:1 HTTP/1.1\r\nHost: localhost\r\n\r\n" + bytes(2**20))
+
+    def send(text: bytes) -> None:
+        with suppress(OSError), socket.create_connection(("127.0.0.1", stage.port), 5) as line:
+            line.sendall(text)
+            line.recv(1000)
+
+    with ThreadPoolExecutor(30) as pool:
+        sent = list(pool.map(send, asked * 10))
+    well = stage.get("/healthz")[0] == 200
+    return Outcome(len(sent), [] if well else ["/healthz does not answer"])
 
 
 def read_arguments(stage: Stage) -> Outcome:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from array import array
 from collections.abc import Mapping
 from itertools import pairwise
 from urllib.parse import urlencode
 
 import msgspec
-from msgspec import Struct
+from msgspec import Raw, Struct
 
 from sentinel.channels.http import exchange_http, refused_status
 from sentinel.channels.http_request import HttpRequest, url_origin
@@ -38,13 +39,18 @@ class StoredUse(Struct, frozen=True, kw_only=True):
         return f"Prometheus has no {METRIC} of {uuid}"
 
 
+MAX_SERIES, MAX_SERIES_BYTES = 200_000, 2**18
+"""Several of each of 50,000 GPUs. Of one series: nine thousand samples. Each is decoded alone, for no other thread of sentinel runs meanwhile:
+somebody else on the port of a Prometheus that is down stopped all checks for half a minute."""
+
+
 class _Series(Struct, frozen=True):
     metric: dict[str, str]
     values: list[tuple[float, str]] = []
 
 
 class _Found(Struct, frozen=True):
-    result: list[_Series]
+    result: list[Raw]
 
 
 class _Answer(Struct, frozen=True):
@@ -70,29 +76,32 @@ def ask_stored_use(url: str, seconds: float, gap: float, now: Instant, limit: fl
         if answer.status != 200:
             raise refused_status(request, answer)
         found = decode_json(answer.body, _Answer).data.result
+        return _join_series(found, now.wall / SECOND - span, now.wall / SECOND, gap)
     except ChannelError as error:
         raise CannotTell(f"Prometheus: {error}") from None
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise CannotTell(f"Prometheus: {url_origin(url)} gave no proper answer") from None
-    return _join_series(found, now.wall / SECOND - span, now.wall / SECOND, gap)
 
 
-def _join_series(found: list[_Series], began: float, ended: float, gap: float) -> StoredUse:
+def _join_series(found: list[Raw], began: float, ended: float, gap: float) -> StoredUse:
     """A GPU may have several series, as when another job has it or two Prometheus jobs scrape it."""
-    samples: dict[str, list[tuple[float, float]]] = {}
-    for series in found:
-        read = ((at, _read_percent(text)) for at, text in series.values)
-        kept = [(at, percent) for at, percent in read if 0 <= percent <= 100]
-        samples.setdefault(series.metric.get("UUID", ""), []).extend(kept)
+    times: dict[str, array[float]] = {}
     peaks, holes = dict[str, float](), dict[str, float]()
-    for uuid, values in samples.items():
-        edges = [began, *sorted(at for at, _ in values), ended]
-        hole = max(after - before for before, after in pairwise(edges))
+    if len(found) > MAX_SERIES or any(len(one) > MAX_SERIES_BYTES for one in found):
+        raise CannotTell("Prometheus: it has more samples than a scraper takes")
+    for one in found:
+        series = decode_json(bytes(one), _Series)
+        uuid = series.metric.get("UUID", "")
+        moments = times.setdefault(uuid, array("d"))
+        for at, text in series.values:
+            if 0 <= (percent := _read_percent(text)) <= 100:
+                moments.append(at)
+                peaks[uuid] = max(peaks.get(uuid, 0.0), percent)
+    for uuid, moments in times.items():
+        hole = max(after - before for before, after in pairwise([began, *sorted(moments), ended]))
         if hole > gap:
             holes[uuid] = hole
-        else:
-            peaks[uuid] = max(percent for _, percent in values)
-    return StoredUse(peaks=peaks, holes=holes)
+    return StoredUse(peaks={u: peak for u, peak in peaks.items() if u not in holes}, holes=holes)
 
 
 def _read_percent(text: str) -> float:

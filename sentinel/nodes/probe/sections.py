@@ -73,6 +73,9 @@ _READING = lazy_pattern(
 _DISK = lazy_pattern(" ".join([r"([0-9]{1,20})"] * 6) + " (.*)")
 _MEGABYTE = 2**20
 MAX_BOARD_CHARS = 1000  # Characters of one reading or event of a board's controller.
+MAX_SENSORS = 2500
+"""More than any node has: a controller numbers at most 4 x 255 (IPMI 2.0, 43.1), and the kernel shows one a core.
+Sixty thousand of one node took a check of all nodes its whole time."""
 _KERNEL = 2
 """The pid of kthreadd, the parent of every kernel thread."""
 
@@ -331,7 +334,9 @@ def hwmon(lines: list[str]) -> Hwmon:
 
 def _apart(names: Sequence[str], marks: Sequence[str]) -> list[str]:
     """The names; the mark is added to names that occur twice: one of two power supplies may be
-    dead."""
+    dead. Raises StrangeLine for more than a node has."""
+    if len(names) > MAX_SENSORS:
+        raise StrangeLine(f"{len(names)} sensors are more than a node has")
     often = Counter(names)
     return [f"{n} ({m})" if often[n] > 1 else n for n, m in zip(names, marks, strict=True)]
 

@@ -1,7 +1,9 @@
 """The use of GPUs as a real Prometheus has it from DCGM's exporter: a series that is missing, stale or
 full of holes is unknown, and never idle."""
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -11,6 +13,7 @@ import pytest
 from sentinel.checks.idle import IdleCheck
 from sentinel.checks.idle.stored_use import METRIC, ask_stored_use
 from sentinel.clock import SystemClock
+from sentinel.core.clock import SECOND
 from sentinel.core.errors import CannotTell, Invalid
 from sentinel.core.model import Status
 from sentinel.core.values import Duration
@@ -175,6 +178,36 @@ class _Exporter(BaseHTTPRequestHandler):
 
     def log_message(self, *_: object) -> None:
         pass
+
+
+@pytest.mark.parametrize(
+    ("samples", "series", "peaks"),
+    [(60, 3, {"GPU-0": 7.0}), (20_000, 1, None), (0, 200_001, None)],
+)
+def test_more_samples_than_a_scraper_takes_are_unknown(
+    samples: int, series: int, peaks: Mapping[str, float] | None
+) -> None:
+    """They are not decoded: no other thread runs while 64 MiB become objects."""
+    now = SystemClock().now()
+    values = [[now.wall / SECOND - 60 + n * 60 / samples, "7"] for n in range(samples)]
+    one = json.dumps({"metric": {"UUID": "GPU-0"}, "values": values})
+
+    class Peer(_Exporter):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            text = f'{{"data": {{"result": [{",".join([one] * series)}]}}}}'
+            self.wfile.write(text.encode())
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Peer)
+    Thread(target=server.serve_forever, daemon=True).start()
+    told: Mapping[str, float] | None = None
+    with suppress(CannotTell):
+        url = f"http://127.0.0.1:{server.server_port}"
+        told = ask_stored_use(url, 50.0, 10.0, now, 30.0).peaks
+    server.shutdown()
+    server.server_close()
+    assert told == peaks
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from sentinel.checks.sensors import BMC_INTERVAL_S, HOLD_S, MAX_NOTES, SPREAD, S
 from sentinel.core.clock import shift_instant
 from sentinel.core.model import Report, Status
 from sentinel.core.node_answers import Answer, Unreached
+from sentinel.core.section_lines import StrangeLine
 from sentinel.core.values import Duration
 from sentinel.nodes.probe import (
     Hwmon,
@@ -21,6 +22,7 @@ from sentinel.nodes.probe import (
     Sensor,
     SensorReading,
     Unread,
+    sections,
 )
 from sentinel.testing import START, context
 from tests.kinds import looks
@@ -84,6 +86,21 @@ def told(report: Report) -> dict[str, str]:
 
 def of(report: Report, subject: str = "n1") -> Any:
     return next(f for f in report.findings if f.subject == subject)
+
+
+@pytest.mark.parametrize(
+    ("read", "line"),
+    [
+        (sections.ipmi, "S{0} | 30h | ok | 29.1 | 40 degrees C"),
+        (sections.hwmon, "hwmon{0} coretemp.0 coretemp temp1_input 61000"),
+    ],
+)
+def test_more_sensors_than_a_node_has_are_no_answer(read: Any, line: str) -> None:
+    """Sixty thousand of one node took the time of all others."""
+    lines = [line.format(number) for number in range(sections.MAX_SENSORS + 1)]
+    assert read(lines[1:])
+    with pytest.raises(StrangeLine, match="2501 sensors are more than a node has"):
+        read(lines)
 
 
 def test_heat_is_told_at_the_second_look_and_its_end_once() -> None:
