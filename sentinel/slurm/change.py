@@ -91,7 +91,8 @@ class SlurmHands:
         except CannotTell as error:
             return Reply(Answer.UNSURE, str(error))
         said = describe_stderr(done.err)
-        if not done.code and not find_left_out(done.err):  # a plugin of the site may speak too
+        proven = argv[0] != "sbatch" or submitted_job(done.out)
+        if not done.code and proven and not find_left_out(done.err):  # a plugin may speak too
             return Reply(Answer.ACCEPTED)
         # What stands before a command's last word is a remark, of a plugin or a shell. Behind a job's id
         # it is a wrapper's, which failed when the job had been submitted.

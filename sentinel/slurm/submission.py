@@ -50,6 +50,11 @@ _USED_UP = {"hold", "wait", "begin", "deadline", "clusters", "exclude"}
 for it, its deadline has passed, and its cluster was chosen. Which nodes it excludes now, Slurm tells."""
 
 
+_PLACE_OPTIONS = tuple(
+    f"--{name}=" for name in ("partition", "account", "qos", "time", "constraint", "reservation")
+)
+"""Options that say where a job runs and how long; it has one value of each."""
+
 _COLOURS = rb"(?:\x1b\[[0-9;]*m)*"
 _SUBMITTED = (
     rb"^[ \t]*%b(Submitted batch job )?(\d+)(?:;[^\s\x1b]*| on cluster [^\s\x1b]+)?%b[ \t\r]*$"
@@ -113,7 +118,9 @@ def resubmit_argv(
     if command:
         typed = (one for one in options if not _is_used_up(one, wait))
         words = (word for one in typed for word in _repeat_option(one, job.workdir))
-        return ("sbatch", *words, *keep, *command)
+        # Accounting has no option that came from the environment (SBATCH_ACCOUNT); those typed count after these.
+        place = (one for one in job.options if exact and one.startswith(_PLACE_OPTIONS))
+        return ("sbatch", *place, *words, *keep, *command)
     if job.bare or (job.line if exact else _sets_variables(job)):
         return ()
     return ("sbatch", *job.options, *keep, *job.command.split())

@@ -139,8 +139,8 @@ CASES = (
 # Siblings of each kind that was mended, and healthy controls; written after the mends.
 SIBLINGS = (
     Case("interrupted-by-a-signal", "https://slurm.schedmd.com/scancel.html, --signal=INT", lambda: revived("iteration 7 loss 2.1\n", signal=2), False, DOUBLE),
-    Case("a-wrong-argument-in-a-script", "bash(1), EXIT STATUS: 2 is wrong usage", lambda: revived("iteration 7 loss 2.1\nRuntimeError: x\n", exit_code=2), True, NIGHT),
-    Case("ended-by-a-signal-of-its-own", "https://slurm.schedmd.com/scancel.html", lambda: revived("iteration 7 loss 2.1\nRuntimeError: x\n", exit_code=134), True, NIGHT),
+    Case("a-wrong-argument-in-a-script", "bash(1), EXIT STATUS: 2 is wrong usage", lambda: [revived(f"iteration 7 loss 2.1\nRuntimeError: {said}\n", exit_code=2) for said in ("x", "NCCL communicator was aborted")], [False, True], NIGHT),
+    Case("ended-by-a-signal-of-its-own", "https://slurm.schedmd.com/scancel.html", lambda: [revived(f"iteration 7 loss 2.1\n{said}", exit_code=134) for said in ("RuntimeError: x\n", "")], [False, True], NIGHT),
     Case("a-wrapper-fails-behind-an-id", "a site's wrapper of sbatch", lambda: outcome("4711;east\n", "sbatch: account is not permitted to log", 1) != "REFUSED", True, DOUBLE),
     Case("a-refusal-behind-a-greeting", "a site's wrapper of sbatch", lambda: outcome("Welcome to cluster 7\n", "sbatch: error: Batch job submission failed: Invalid qos specification", 1), "REFUSED", NIGHT),
     Case("a-note-in-an-object-of-json", EXTRA, lambda: is_note('{"ops": {"note": ""}}', '{"ops": {"note": "do not resume"}}'), True, DOUBLE),

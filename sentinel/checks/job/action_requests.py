@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import re
-from signal import NSIG, Signals, strsignal, valid_signals
+from signal import NSIG, Signals, valid_signals
 
 from msgspec import structs
 
@@ -71,10 +71,6 @@ person."""
 
 MAX_REVIVALS_KEPT = 20
 
-_PROGRAM_ERROR_PATTERN = re.compile(
-    r"(?i)\bImportError|ModuleNotFoundError|AssertionError|\bAssertion\b(?:(?!\bAssertion\b).)*failed"
-)
-
 _ENDED_ON_PURPOSE = frozenset({2, 9})
 """SIGINT, which a person sends (`scancel --signal=INT`), and SIGKILL, as which a lack of memory ends."""
 # Signals that a program's own fault raises (signal(7): ILL, TRAP, ABRT, BUS, FPE, SEGV, SYS). Any other was
@@ -127,26 +123,26 @@ def request_revival(
 
 
 def _may_succeed_again(last: GoneJob) -> bool:
-    """Whether the same job may succeed next time. A bug in the program or too little memory would
-    kill it again. What a person has ended stays ended."""
+    """Whether it is known that the same job may succeed next time: by its state, or by an error that may pass. What
+    a person has ended stays ended, and any other error may be a person's wish, or the program's own."""
     end = last.end
     if end is None or not end_meaning(end).may_resubmit or find_early_end_s(last):
         return False
     tail = last.tail or ""
     said = find_error(tail)
-    cause = _find_output_cause(said)
     codes = {code - 128 for code in (end.exit_code, end.or_exit_code) if code}
-    if _ENDED_ON_PURPOSE & {end.signal, *codes} or cause in (None, "memory"):
-        return False
-    if _PROGRAM_ERROR_PATTERN.search(tail):
+    signals = {signal for signal in (end.signal, *codes) if signal and 0 < signal < NSIG}
+    if _ENDED_ON_PURPOSE & signals or _find_output_cause(said) in (None, "memory"):
         return False
     if end.state != "FAILED":  # then the state says why
         return True
-    signals = {signal for signal in (end.signal, *codes) if signal and 0 < signal < NSIG}
-    # what is not said to be an error may be anybody's wish; the shell only names the signal (`Terminated`)
-    sent = [str(strsignal(one)) for one in signals - _OF_ITSELF]
-    error = "" if any(word in said.line for word in sent) else said.line
-    return cause != "person" and bool(error or (signals & _OF_ITSELF and find_last_step(tail)))
+    from sentinel.checks.log.trouble_cause import MAY_PASS_KIND_NAMES
+
+    if end.signal and end.signal not in _OF_ITSELF:  # it was sent to the script itself
+        return False
+    if said.line:
+        return said.kind in MAY_PASS_KIND_NAMES and not _SENT_PATTERN.search(said.line)
+    return bool(signals & _OF_ITSELF and find_last_step(tail))
 
 
 def _find_output_cause(said: OutputError) -> InterruptionCause | None:
@@ -158,7 +154,7 @@ def _find_output_cause(said: OutputError) -> InterruptionCause | None:
         return None
     if said.kind in NO_MEMORY_KIND_NAMES:
         return "memory"
-    return "person" if _SENT_PATTERN.search(said.line) else find_kind_cause(said.kind or "")
+    return find_kind_cause(said.kind or "")
 
 
 def _has_passing_cause(last: GoneJob) -> bool:

@@ -53,6 +53,17 @@ _KINDS: Mapping[InterruptionCause, tuple[str, ...]] = {
 NO_MEMORY_KIND_NAMES = frozenset((*_KINDS["memory"], "CUDA out of memory"))
 """Errors of a program that asked for more memory than there is. It will ask for as much again."""
 
+MAY_PASS_KIND_NAMES = frozenset(
+    (
+        *("GPU memory error", "GPU lost", *_KINDS["network"], *_KINDS["node"], "file system"),
+        *("preemption", "time limit", "segmentation fault", "bus error"),
+        *("NCCL timeout", "collective timeout of another rank", "NCCL heartbeat"),
+        *("NCCL abort", "JAX coordination", "rank without a heartbeat"),
+    )
+)
+"""Errors that the same program may not meet again. Of any other it is not known: who wrote it, and whether a
+person ended the program by it."""
+
 _CAUSES = {kind: cause for cause, kinds in _KINDS.items() for kind in kinds}
 
 

@@ -343,7 +343,7 @@ def idle(world: World) -> RunOutcome:
     mine, new = (job(state, started=b"1790000000") for state in (b"RUNNING", b"HIBERNATING"))
     whole, newer = queue(other, mine), queue(other, new)
     world.says("squeue", whole, when="%o", newer=newer, record="§.\n")
-    sizes = ["15", "cpu=8,gres/gpu=8", "N/A", "N/A", "N/A", "1", "1"]
+    sizes = ["15", "cpu=8,gres/gpu=8", "N/A", "N/A", "N/A", "N/A", "1", "1"]
     world.says("squeue", "§|".join(sizes) + "§.\n", when="tres-alloc", newer=BUSY, record="§.\n")
     parts = (
         ("gpus", GPUS, GPUS.replace("gpu_util", "gpu_use")),

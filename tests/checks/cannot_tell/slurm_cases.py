@@ -41,8 +41,8 @@ def queue(*rows: bytes) -> str:
 
 def runs(*rows: str) -> str:
     """What `squeue -O` prints: the header, then a row for each."""
-    header = "§|".join(["JOBID"] + ["X"] * 21) + "§.\n"
-    more = ("0:0", "1", "1", "cpu=8", "N/A", "N/A", "N/A")  # DerivedEC, and the size
+    header = "§|".join(["JOBID"] + ["X"] * 22) + "§.\n"
+    more = ("0:0", "1", "1", "cpu=8", "N/A", "N/A", "N/A", "N/A")  # DerivedEC, and the size
     fields = ([*row.split()[:-1], *more, row.split()[-1]] for row in rows)
     return header + "".join("§|".join(one) + "§.\n" for one in fields)
 

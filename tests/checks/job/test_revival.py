@@ -41,13 +41,15 @@ class Dying:
         assert wishes == [], "nothing is done before the second look"
         self.watch.clock.advance(30)
         found = [*self._wishes(slurm)]
+        read = [gone["tail"] for gone in self.watch.memory["gone"] if gone["seen"]["id"] == ident]
+        assert read == [said.rstrip("\n")], "what was not read decides nothing here"
         self.watch.clock.advance(30)
         assert [*self._wishes(slurm)] == [], "and it is asked for once"
         return found
 
     def _wishes(self, slurm: FixedSlurm) -> tuple[ActionRequest, ...]:
         report = self.watch.check.run(
-            context(slurm, self.watch.clock.now(), memory=self.watch.memory, limit=10.0)
+            context(slurm, self.watch.clock.now(), memory=self.watch.memory, limit=60.0)
         )
         self.watch.memory = report.memory or {}
         return report.requests
@@ -76,7 +78,9 @@ def test_three_times_a_day_and_never_twice_at_the_same_step(tmp_path: Path) -> N
     dying.watch.clock.advance(24 * HOUR)
     assert dying.dies(CURABLE.format(step=50))
     other = Dying(tmp_path)
-    assert [bool(other.dies("RuntimeError: x\n")) for _ in range(2)] == [True, False]
+    assert [
+        bool(other.dies("RuntimeError: NCCL communicator was aborted\n")) for _ in range(2)
+    ] == [True, False]
 
 
 NEVER = [
@@ -104,7 +108,10 @@ NEVER = [
     ("iteration 7", "NODE_FAIL", {"reason": "PartitionDown", "source": "squeue"}),
     ("", "FAILED", {"exit_code": 1}),
     ("it said nothing of what went wrong", "FAILED", {"exit_code": 1}),
-    # What is not said to be an error may be what somebody wished: handlers word it as they like.
+    # What is not known to pass may be what somebody wished: handlers word it as they like.
+    ("iteration 7 loss 2.1\nRuntimeError: bad magic", "FAILED", {"exit_code": 1}),
+    ("iteration 7 loss 2.1\nRuntimeError: bad magic", "FAILED", {"exit_code": 134}),
+    ("iteration 7 loss 2.1\nRuntimeError: NCCL communicator was aborted", "FAILED", {"signal": 15}),
     ("iteration 7 loss 2.1\nCaught the warning, saving and leaving", "FAILED", {"exit_code": 1}),
     ("iteration 7 loss 2.1\nRuntimeError: stopped by signal 15", "FAILED", {"exit_code": 1}),
     ("iteration 7 loss 2.1\nRuntimeError: SIGXCPU received", "FAILED", {"exit_code": 1}),
@@ -113,7 +120,7 @@ NEVER = [
 
 def test_an_unknown_cause_has_one_try_until_a_step_has_moved(tmp_path: Path) -> None:
     """It starts from the same checkpoint again, and dies some steps earlier or later."""
-    dying, said = Dying(tmp_path), "iteration {step} loss 2.1\nRuntimeError: bad magic\n"
+    dying, said = Dying(tmp_path), CURABLE
     steps = [105, 103, 104, 205]
     assert [bool(dying.dies(said.format(step=step))) for step in steps] == [
         True,
