@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sentinel.checks.job import JobCheck
+from sentinel.checks.run_rows import find_held_gpus
 from sentinel.checks.users import find_meant_names, is_meant_job, large_jobs, running_jobs
 from sentinel.core.cluster import Job
 from sentinel.slurm.job_index import BUSY_PHASES, QueuedJobs, index_jobs, normalise_name
@@ -68,6 +69,16 @@ def test_the_parts_of_a_heterogeneous_job_are_one_size(jobs: list[Job], nodes: i
 
     kept = large_jobs(jobs, 0, nodes, jobs, FixedSlurm(jobs=jobs))
     assert kept == [one for one in jobs if whole(one) >= nodes]
+
+
+def test_a_job_of_unknown_size_is_watched_and_its_size_stays_unknown() -> None:
+    """GPUs by the socket (sbatch(1), --gpus-per-socket) without accounting; one that has ended has none."""
+    jobs = [job("11"), job("12"), job("13+0"), job("13+1"), job("14")]
+    ids = {one.id: one.job_id for one in jobs}
+    slurm = FixedSlurm(jobs=jobs, gpus={ids["11"]: None, ids["12"]: 8, ids["13+0"]: None})
+    assert [one.id for one in large_jobs(jobs, 16, 0, jobs, slurm)] == ["11", "13+0", "13+1"]
+    ctx = context(slurm, START)
+    assert [find_held_gpus(ctx, one) for one in jobs] == [None, 8, None, None, 0]
 
 
 def test_one_index_serves_all_checks() -> None:
