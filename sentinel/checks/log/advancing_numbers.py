@@ -6,6 +6,7 @@ count within an epoch starts again from time to time.
 """
 
 import re
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
@@ -116,7 +117,7 @@ def find_advancing_numbers(
     trained: set[tuple[str, str]] = set()
     nested: set[tuple[str, str]] = set()
     columns: list[tuple[list[str], bool, tuple[str, str, str]]] = []
-    for shape in _group_by_shape(text[-MAX_SEARCHED_CHARS:], lines):
+    for shape in _group_by_shape(text, lines):
         growing = [*_find_growing_columns(shape, lines)]
         alone = len(growing) == 1 and has_loss(shape[0])
         columns += [(shape, alone, column) for column in growing]
@@ -138,7 +139,7 @@ def find_advancing_numbers(
     ways: tuple[Callable[[], list[tuple[str, str]]], ...] = (
         lambda: [one for one in fit if PROGRESS_WORD_PATTERN.fullmatch(one[0])],
         lambda: _list_growing(find_counted_columns(_select_tables(text, head)), text, lines),
-        lambda: _list_growing(_find_named_numbers(text[-MAX_SEARCHED_CHARS:]), text, lines),
+        lambda: _list_growing(_find_named_numbers(text), text, lines),
         lambda: [one for one in fit if WEAK_WORD_PATTERN.fullmatch(one[0])],
         lambda: [one for one in fit if one[0] == ROW_NAME],
         lambda: [one for one in fit if one[0] == COUNT_NAME],
@@ -176,9 +177,7 @@ def _keep_commonest(found: Sequence[Found], count: Callable[[Found], int]) -> li
 
 def _find_named_numbers(text: str) -> Iterator[tuple[str, str]]:
     """Numbers at a word for progress, whatever else stands on their lines, which may be different each time."""
-    for line in text.splitlines()[1:]:
-        if not _is_searched(line):
-            continue
+    for line in _list_searched_lines(text):
         for number in _find_numbers(line):
             named = _name_number(number)
             if (
@@ -200,16 +199,18 @@ def _cut_words_before(before: str) -> str:
     return before.rstrip(": ").rpartition(": ")[2][-MAX_CHARS_BEFORE:]
 
 
-def _is_searched(line: str) -> bool:
-    """Long lines are not searched, nor those of MLPerf's library: their epochs and samples are those
-    of evaluations, and their steps are known (`FALLBACK_TRAINERS`)."""
-    return len(line) <= MAX_SHAPE_LINE_CHARS and ":::MLL" not in line
+def _list_searched_lines(text: str) -> list[str]:
+    """The lines at the end of the text. Half a line at its beginning does no harm: its number is smaller than the next
+    one. Long lines are not searched, nor those of MLPerf's library: their epochs and samples are those of evaluations,
+    and their steps are known (`FALLBACK_TRAINERS`)."""
+    lines = text[-MAX_SEARCHED_CHARS:].splitlines()
+    return [one for one in lines if len(one) <= MAX_SHAPE_LINE_CHARS and ":::MLL" not in one]
 
 
 def _group_by_shape(text: str, least: int) -> Iterator[list[str]]:
     shapes: dict[str, list[str]] = {}
-    for line in text.splitlines()[1:]:
-        if _is_searched(line) and _DIGITS_PATTERN.search(line):
+    for line in _list_searched_lines(text):
+        if _DIGITS_PATTERN.search(line):
             shapes.setdefault(_make_shape(line), []).append(line)
     yield from _keep_commonest(
         [same for same in shapes.values() if len(same) >= min(least, CLEAR_LINES)], len
@@ -226,9 +227,7 @@ def _make_shape(line: str) -> str:
 
 def _find_growing_columns(lines: list[str], least: int) -> Iterator[tuple[str, str, str]]:
     """The text before each number that grows, the word at it, and a pattern for it."""
-    rows = [_find_numbers(line) for line in lines]
-    usual = Counter(map(len, rows)).most_common(1)[0][0]  # 0.0 is a whole number, 0.1 is none
-    columns = [*zip(*(row for row in rows if len(row) == usual), strict=True)]
+    columns = _list_columns(lines)
     told = [[one[0] for one in column] for column in columns]
     regular = [is_regular(one) and _is_growing([*map(parse_scaled_number, one)]) for one in told]
     for column in columns:
@@ -255,6 +254,18 @@ def _find_growing_columns(lines: list[str], least: int) -> Iterator[tuple[str, s
         else:
             before = column[0].string[: column[0].start()]
             yield before, COUNT_NAME if total else LONE_NAME, _make_place_pattern(column[0])
+
+
+def _list_columns(lines: list[str]) -> "list[list[re.Match[str]]]":
+    """The whole numbers of lines of one shape, by their place. One that is whole on some of the lines, as of 3.0 and
+    3.1, is none."""
+    places: dict[int, list[re.Match[str]]] = {}
+    for line in lines:
+        starts = [one.start() for one in _DIGITS_PATTERN.finditer(line)]
+        for number in _find_numbers(line):
+            places.setdefault(bisect_right(starts, number.start()), []).append(number)
+    most = min(max(map(len, places.values()), default=0), len(lines))
+    return [column for _, column in sorted(places.items()) if len(column) == most]
 
 
 def _name_number(number: "re.Match[str]") -> tuple[str, str, str] | None:
@@ -424,9 +435,12 @@ def _select_finest(clear: list[tuple[str, str]], text: str) -> list[tuple[str, s
     most = max(moves.values(), default=0)
     lively = [one for one in clear if moves[one] >= 0.9 * most]
     lively.sort(key=lambda one: "global" not in one[0].lower())
+    places = {one: _find_last_place(one[1], text) for one in lively}
+    begin, end = min(places.values(), default=0), max(places.values(), default=0)
+    apart = "\n" in text[-MAX_SEARCHED_CHARS:][begin:end]
+    if apart and _count_the_same([told[one] for one in lively]):
+        return [max(lively, key=places.__getitem__)]
     if len({len(told[one]) for one in lively}) == 1:
         return lively[:1]
-    if _count_the_same([told[one] for one in lively]):
-        return [max(lively, key=lambda one: _find_last_place(one[1], text))]
     finer = [one for one in lively if "epoch" not in one[0].lower()]
     return finer if len(finer) == 1 else lively  # an epoch is told by other lines as well

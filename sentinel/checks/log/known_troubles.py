@@ -325,22 +325,6 @@ TROUBLE_KINDS = (
     TroubleKind(TRACEBACK, r"(?<!failed with: )Traceback \(most recent call last\)", ("Traceback (most",),
          "CPython, Lib/traceback.py", echo=True, parting=True),
 )  # fmt: skip
-GATE_WORDS = (
-    "rror", "ERR", "NCCL WARN", "function was called", "oss is ", "oss was ", "oss became ", "has exited", "forrtl", "overflowed", "pure virtual", "called recursively", "terminating", "segfault", "egmentation", "OOMKilled", "xception", "icense", "icence", "amrex::", "(required by", "too old", "╭─ ", " signal", "unable to", "has unexpectedly", "Primary job", "OFI ", "run as root", "ailed", "ailure", "ut of memory", "illed", "atchdog", "imed out", "imeout", "dump",
-    "NVRM", "is lost", "access fault", "Got completion", " peer", "aborted", "heartbeat", "SIG",
-    "egmentation", "No space", "quota", "Stale", "Read-only", "ransport endp", "mpirun", "exits with",
-    "inimum", "NaN in", "Root Cause", "Traceback", "worker died", "all pending", "in device=", "Check failed", "BAD TERM", "received signal",
-    "noticed that", "stopping", "lost communication", "Aborted", "terminate called", "llocate memory", "NaN loss",
-    "version mismatch", "retry count", "got completion", "no socket", "Duplicate GPU", "BadZip",
-    "Event Queue", "[PID: ", "MPI_A", "peer process", "has been shut down", "crashed with", "exited with", "catastrophic",
-    "is dead because", "died unexpectedly", "lame workers", "shared memory", "panic", "Exception in thread", "MPI_INIT failed", "mpi/pmix", "pml_ucx", "EI0", "EE1", "EH9", "EJ0", "EL0", "EZ9", "Non-OK", "HW Exception", "exceeded memory", "DUE TO JOB", "Unexpected result", "Child process", "death signal", "got signal", "setting up NCCL", "FATAL: ", "couldn't start", "connect to host", "Illegal instr",
-    "panic:", "Stacktrace:", "what(): ", "active exception", "exhausted", "Assert", "_ASSERT", "bad_alloc", "memory", "marked dead", "timed-out", "is preempted", "been revoked", "closed by remote", "free invalid", "<jemalloc>", "message truncated", "us error", "CANCELLED AT", "start new thread", "pthread_create",
-    "temporarily unavail", "Thread creation", ": F ", "F0", "F1", "HYDRA", "╭─ Error", "Floating point exc", "corrupt", "free(): ", "malloc(): ", "munmap_chunk", "detected ***", "not found", "can't open file", "enroot-",
-    "No such file", " denied", "cannot execute", "modulefile", "EnvironmentName", "No module named", "not enough slots", "Execution halted", "Unable to",
-)  # fmt: skip
-"""Every text that a pattern above finds contains one of these. Most texts contain none, so this
-search is quick."""
-
 
 OWN_WORDS_KIND_NAMES = frozenset(kind.name for kind in TROUBLE_KINDS if kind.own_words) | {
     EXCEPTION,

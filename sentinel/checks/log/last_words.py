@@ -210,7 +210,8 @@ def cut_last_words(line: str) -> str:
     told = _TOLD_PATTERN.search(line, len(head))
     if told is None or told.start() <= MAX_CHARS_BEFORE:
         return line
-    return f"{head}…{line[max(len(head), told.start() - SHOWN_BEFORE) :]}"
+    start = line.rfind(" ", 0, told.start() - SHOWN_BEFORE) + 1  # no word is cut
+    return f"{head}…{line[max(len(head), start) :]}"
 
 
 def find_last_words(text: str, stop: int | None = None) -> tuple[int, int] | None:

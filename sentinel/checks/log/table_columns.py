@@ -20,7 +20,7 @@ _LABEL_REGEX = r"(?:[A-Z]{2,12}: )?"
 """What NAMD has before the words, and before the numbers: `ETITLE:`, `ENERGY:`."""
 
 _COUNT_REGEX = r"(\d+(?:\.\d+)?(?:[eE]\+?\d+)?)"
-_CELL_REGEX = r"(?:[-+]?[\d.*]\S*|(?i:[-+]?(?:nan|inf)\S*|none|null|n/a|-+))"
+_CELL_REGEX = r"(?:\[?[-+]?[\d.*]\S*|(?i:\[?[-+]?(?:nan|inf)\S*|none|null|n/a|-+))"
 _LEFT_EDGE_REGEX = r"[ \t|│┃┆]*"
 _ROW_LINES = 4
 """How many lines below a header are searched for its first row. One or two rulers may stand

@@ -7,7 +7,7 @@ from operator import itemgetter
 
 from msgspec.structs import replace
 
-from sentinel.checks.log.known_troubles import GATE_WORDS, TROUBLE_KINDS
+from sentinel.checks.log.known_troubles import TROUBLE_KINDS
 from sentinel.checks.log.last_words import (
     MAX_CHARS,
     find_last_words,
@@ -358,8 +358,7 @@ class TroubleFinder:
         hits: list[_TroubleMatch] = [
             (m.start(), name, None) for name, p in self._own.items() for m in p.finditer(text)
         ]
-        suspect = self._known if any(gate in text for gate in GATE_WORDS) else ()
-        for kind in suspect:
+        for kind in self._known:
             found = kind.find_matches(text)
             hits += [(at, kind.name, kind) for at, kind in found if not is_source_line(text, at)]
         return sorted(hits, key=itemgetter(0))

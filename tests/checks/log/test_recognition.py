@@ -406,6 +406,13 @@ def test_of_an_unknown_trainer_the_number_is_found_by_looking(form: str, name: s
     assert (known.number.name if known.number else None) == name
 
 
+@pytest.mark.parametrize(("lines", "found"), [(3, True), (2, False)])
+def test_the_first_line_of_a_log_counts(lines: int, found: bool) -> None:
+    """A young log has no more than these, and two are too few."""
+    text = "".join(f"step:{n} - timing/gen:305.{n} - actor/pg_loss:-0.65\n" for n in range(lines))
+    assert (recognise_log(text).number is not None) == found
+
+
 @pytest.mark.parametrize(("length", "found"), [(9, True), (2, False)])
 def test_a_count_of_every_epoch_begins_anew(length: int, found: bool) -> None:
     """Cross-validation and epochs; what falls as often as it grows is no progress."""
