@@ -308,6 +308,11 @@ SURVIVORS: dict[tuple[str, str, str], str] = {
     ): "words are only asked for where there is a reason, and 0 is none",
     (
         "sentinel/training.py",
+        "if self._kill and self._looks_at_files and self._exists(self._kill):",
+        "(self._looks_at_files and self._exists(self._kill))",
+    ): "nothing is found under an empty path",
+    (
+        "sentinel/training.py",
         "if self._save and self._looks_at_files:",
         "(self._looks_at_files)",
     ): "nothing is found under an empty path",

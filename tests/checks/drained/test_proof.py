@@ -262,7 +262,9 @@ def test_what_slurm_says_against_it(fields: dict[str, Any], name: str, text: str
 def test_a_maintenance_reservation_and_a_missing_ledger() -> None:
     """The one is not to be touched, the other proves nothing."""
     reserved = sight(replace(NODE, flags=frozenset({"DRAIN", "MAINTENANCE"})))
-    assert items(reserved)["reservation"].good is False
+    for node, is_free, word in ((reserved, False, "a"), (sight(NODE), True, "no")):
+        item = items(node)["reservation"]
+        assert (item.good, item.text) == (is_free, f"in {word} maintenance reservation")
     assert not can_ask_node(reserved)
     assert one(sight(readings=None)) == ProofItem(
         name="history", good=None, text="unknown: this command does not read the service's records"
