@@ -232,3 +232,11 @@ def test_what_a_job_submitted_in_its_last_two_minutes_is_automatic(
     new = job("11", submitted=NOW - 2 + after_end, started=NOW + 70)
     found = learn_delays(before, before, [new], shift_instant(START, 60))
     assert [d.automatic for kind in found.delays.values() for d in kind] == automatic
+
+
+def test_of_several_jobs_the_one_that_was_submitted_first_has_followed() -> None:
+    """What came later says nothing of how long a training stood."""
+    before, now = Memory(gone=(gone(),)), shift_instant(START, 60)
+    jobs = [job(str(10 + n), submitted=NOW + n * 10, started=NOW + 70) for n in (3, 1, 2)]
+    found = learn_delays(before, before, jobs, now)
+    assert found.delays == learn_delays(before, before, jobs[1:2], now).delays != {}
