@@ -14,7 +14,8 @@ from sentinel.clean.program import remove_names
 from sentinel.clean.root_path import RemovalRefused
 from sentinel.clean.rules import RetentionRules
 from sentinel.clean.steps import removable_steps
-from sentinel.clean.tree import CheckpointRoot
+from sentinel.clean.tree import CheckpointRoot, error_line
+from sentinel.core.work import PROGRESS_PREFIX, PROGRESS_VARIABLE
 from tests.clean.world import (
     RULES,
     asked,
@@ -306,6 +307,19 @@ def test_how_deep_in_a_step_a_description_is_read(root: Path, below: str, is_rea
     assert not needs["step4"]
 
 
+@pytest.mark.parametrize("waits", [True, False])
+def test_who_waits_is_told_how_far_the_look_is(
+    root: Path, waits: bool, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """A command that asked for it; not the service."""
+    monkeypatch.delenv(PROGRESS_VARIABLE, raising=False)
+    if waits:
+        monkeypatch.setenv(PROGRESS_VARIABLE, "1")
+    CheckpointRoot(str(root)).find_steps(RULES)
+    told = capfd.readouterr().err.splitlines()
+    assert (told[:1], bool(told)) == ([f"{PROGRESS_PREFIX}0 5 0"] if waits else [], waits)
+
+
 def test_what_could_not_be_finished_goes_on_later(root: Path) -> None:
     """It no longer has the name of a checkpoint, and the next run takes it away."""
     opened = CheckpointRoot(str(root))
@@ -343,6 +357,20 @@ def test_a_name_like_ours_that_is_a_link_or_somebody_elses_stays(root: Path) -> 
     assert treasure(root) == "gold"
     assert f"{GONE_PREFIX}mine" in names(root)
     assert CheckpointRoot(str(root)).find_leftovers(RULES, time.time()) == []
+
+
+def test_of_several_markers_the_largest_counts(root: Path) -> None:
+    """An empty one beside it is what a full disk has left."""
+    (root / "step5" / "a.done").touch()
+    (root / "step5" / "b.done").write_text("ok")
+    steps = CheckpointRoot(str(root)).find_steps(RetentionRules(r"step(\d+)", complete="*.done"))
+    marked = {step.first_name: step.parts[0].marker for step in steps}
+    assert (marked["step5"], marked["step4"]) == (2, None)
+
+
+def test_what_fails_is_said_in_its_own_words() -> None:
+    errors = (OSError(13, "Permission denied", "/home/ann"), OSError("odd"), RemovalRefused("why"))
+    assert [error_line(error) for error in errors] == ["Permission denied", "odd", "why"]
 
 
 def test_a_marker_that_is_a_link_makes_nothing_complete(root: Path) -> None:

@@ -123,8 +123,14 @@ def test_a_file_of_ones_own_in_its_place_makes_another(tmp_path: Path) -> None:
 
 
 def test_the_newest_journal_is_read(tmp_path: Path) -> None:
-    """By the order in the outage, then by when it was written; a copy is not gone on with."""
+    """By the order in the outage, then by when it was written; a copy is not gone on with. One without
+    an order comes after any journal."""
     one, two = folder(tmp_path / "one"), folder(tmp_path / "two")
+    one.journal.restart_with(_record(head(order=1)))
+    two.journal.restart_with(_record(head(at=shift_instant(START, 99), shadow=True)))
+    kept = SpareJournals(None, [one, two]).read_newest()
+    assert kept is not None
+    assert not kept.begin.shadow
     one.journal.restart_with(_record(head(order=2)))
     two.journal.restart_with(_record(head(order=1, at=shift_instant(START, 99))))
     places = SpareJournals(None, [one, two])
