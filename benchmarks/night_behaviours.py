@@ -55,4 +55,5 @@ BEHAVIOURS = {
     "array": Behaviour(lambda *_: 2.0, queued=True),
     "afterany": Behaviour(lambda *_: 2.0, queued=True),
     "cancels and edits": Behaviour(person(900), state="CANCELLED", by="alice"),
+    "cancels, unsaid": Behaviour(person(900), state="CANCELLED"),
 }

@@ -1,7 +1,7 @@
 """Nights of trainings that die, played against the `job` check with a moved clock.
 
-    python -m benchmarks.nights [--nights 1000] [--seed 1] [--every 60] [--deaths-a-week 3]
-                                [--only NAME] [--accounting]
+    python -m benchmarks.nights [--nights 1000] [--seed 1] [--every 60 --every 600]
+                                [--deaths-a-week 3] [--only NAME] [--accounting]
 
 Each night one training dies some times, and one behaviour answers: a launcher, cron, the job's own
 trap, a requeue, a person who reads the message. At last nothing answers. Printed by behaviour:
@@ -9,14 +9,17 @@ trap, a requeue, a person who reads the message. At last nothing answers. Printe
 told     deaths that nothing automatic followed, and that were told; median and latest from the end
 false    messages about gaps that ended by themselves
 known    of them those whose rhythm had been seen: three gaps after ends of that kind or of several
-         kinds, or one that no person can have ended
-late     told later than two minutes (of a chain: a pass) though no rhythm was seen
-slow     the same after hands, whatever was taken for a rhythm
+         kinds, which Slurm remembered, or one gap that no person can have ended
+late     told later than two minutes (of a chain: a pass) though no rhythm was seen; after an end that
+         may be planned, 10 minutes later
+slow     the same where no rhythm was there to be seen, whatever was taken for one: after hands, and
+         before enough gaps
 twice    messages beyond the first about one death
 open     deaths that were told and answered, and whose end was not told once
 missed   deaths that needed somebody, and that nobody was told of
 
-and how many messages that makes for a person a week. `--every`: seconds between two passes; 60 is the
+and how many messages that makes for a person a week, and the delays of each kind of death, of those
+before which no rhythm was there to be seen. A table for each `--every`: seconds between two passes; 60 is the
 service, 600 a chain of jobs. `--accounting`: Slurm remembers each end for longer than five minutes;
 without it only those of whom it is known who has cancelled them.
 """
@@ -32,7 +35,7 @@ from typing import Any
 
 from benchmarks.night_behaviours import BEHAVIOURS, Behaviour
 from sentinel.alerting.state_machine import AlertPolicy, advance_alert
-from sentinel.checks.job.rhythm import SECOND_LOOK_S
+from sentinel.checks.job.rhythm import PLANNED_GAP_S, SECOND_LOOK_S
 from sentinel.core.clock import SECOND, Instant
 from sentinel.core.cluster import JobPast, JobRun, Submission
 from sentinel.core.model import Alert, Key, Status
@@ -42,12 +45,15 @@ from tests.checks.job.making import Watch, check, job
 
 KEY, POLICY = Key("lab", "training", "train"), AlertPolicy(kind="job")
 EVERY_S, MIN_JOB_AGE_S, ACCOUNTING_AGE_S = 60, 300, 30 * 86400
-CALM_S = 600
+CALM_S = 600.0
 """Seconds between two passes while nothing can change but that a job begins."""
 
 SECOND_LOOK_LIMIT_S = 60.0
 """A pass waits so long for a second look that decides something."""
-DEATHS = ("FAILED", "FAILED", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY", "TIMEOUT", "TIMEOUT")
+PLANNED = ("COMPLETED", "PREEMPTED")
+"""Ends that may be planned: exit code 0, and a job that made room for another."""
+
+DEATHS = (*["FAILED"] * 3, "NODE_FAIL", "OUT_OF_MEMORY", *["TIMEOUT"] * 2, *PLANNED)
 MORNING_S = 8 * 3600.0
 """A person who was not told looks for themselves after it."""
 
@@ -95,6 +101,7 @@ class Tally:
 
     deaths: int = 0
     told_after: list[float] = field(default_factory=list)
+    without_rhythm: list[tuple[str, float]] = field(default_factory=list)
     false: int = 0
     false_known: int = 0
     late: int = 0
@@ -164,7 +171,7 @@ class Night:
             self.tally.unended += not last and self.ends - ends_before != len(told)
             if last:
                 return self.tally
-            if not self.behaviour.requeue or self._is_pass_between(row.ended, self.rows[-1].begun):
+            if self._is_gap_seen(row.ended, self.rows[-1].begun):
                 self.gaps.append(row.state)
             self.left -= 1
 
@@ -184,17 +191,26 @@ class Night:
         return now
 
     def _next_pass(self, now: float, answered: bool) -> float:
-        """The next one that can change something: while an alert fires, only a job can."""
+        """The next one that can change something: only a job can, and the end of a wait."""
         following = (now // self.every_s + 1) * self.every_s
-        if self.alert is None or not self.alert.firing:
+        if now <= self.rows[-1 - answered].ended:
             return following
-        calm = following + CALM_S // self.every_s * self.every_s
+        left = CALM_S
+        if self.finding.status.bad and not (self.alert and self.alert.firing):
+            rose = self.alert.rose if self.alert and self.alert.rose else self.watch.clock.now()
+            waited = (self.watch.clock.now().wall - rose.wall) / SECOND
+            left = max(0.0, 0.8 * self.finding.patience - waited)
+        calm = following + left // self.every_s * self.every_s
         begins = self.rows[-1].begun if answered else calm
         return max(following, min(calm, begins // self.every_s * self.every_s))
 
-    def _is_pass_between(self, ended: float, begun: float) -> bool:
-        """Whether a pass may have seen the gap: of a job that keeps its id nothing else tells."""
-        return begun // self.every_s > ended // self.every_s
+    def _is_gap_seen(self, ended: float, begun: float) -> bool:
+        """Whether a pass may have seen it: of a job that keeps its id nothing else tells. Of any
+        other Slurm has to remember the end."""
+        following = (ended // self.every_s + 1) * self.every_s
+        if self.behaviour.requeue:
+            return begun >= following
+        return self.behaviour.gaps_to_learn == 1 or following < ended + self.remembered_s
 
     def _answer(self, row: Row, at: float) -> bool:
         b = self.behaviour
@@ -231,7 +247,8 @@ class Night:
         )  # fmt: skip
         assert report.memory is not None
         self.watch.memory = report.memory
-        return report.findings[0]
+        self.finding = report.findings[0]
+        return self.finding
 
     def _slurm(self, here: float) -> FixedSlurm:
         jobs, ends, submissions, now = [], {}, {}, here - self.start
@@ -263,7 +280,7 @@ class Night:
 
     def _count(self, row: Row, told: list[Message], last: bool) -> None:
         self.tally.deaths += 1
-        own_hand = bool(self.behaviour.by)  # accounting says that its owner has cancelled it
+        own_hand = row.state == "CANCELLED"  # its owner knows
         needed = last or self.behaviour.hand
         self.tally.repeats += max(0, len(told) - 1)
         if told and (own_hand or not needed):
@@ -273,8 +290,11 @@ class Night:
             after = told[0].at - row.ended
             self.tally.told_after.append(after)
             prompt = PROMPT_S if self.every_s == EVERY_S else self.every_s + SECOND_LOOK_LIMIT_S
+            prompt += PLANNED_GAP_S if row.state in PLANNED else 0
             self.tally.late += after > prompt and not told[0].rhythm_known
-            self.tally.slow += after > prompt and self.behaviour.hand
+            if self.behaviour.hand or not self._is_rhythm_known(row):
+                self.tally.without_rhythm.append((row.state, after))
+                self.tally.slow += after > prompt
         elif needed and not own_hand:
             self.tally.missed += 1
 
@@ -282,7 +302,7 @@ class Night:
         """Whether enough gaps were seen before this end, of whatever was learned from them."""
         needed, kinds = self.behaviour.gaps_to_learn, len(set(self.gaps))
         same = self.gaps.count(row.state) >= needed
-        return not self.behaviour.by and (same or (len(self.gaps) >= needed and kinds > 1))
+        return row.state != "CANCELLED" and (same or (len(self.gaps) >= needed and kinds > 1))
 
 
 def _left(alert: Alert | None, finding: Any, now: Instant) -> float | None:
@@ -340,13 +360,23 @@ def print_table(tallies: dict[str, Tally], deaths_a_week: float) -> None:
     every = Tally()
     for one in tallies.values():
         every.add_night(one)
-    share = deaths_a_week / every.deaths
-    needed, false = len(every.told_after) * share, every.false * share
+    print(f"\n{'without a rhythm':<20}" + "".join(f"{head:>8}" for head in heads[1:4]))
+    for kind in sorted({kind for kind, _ in every.without_rhythm}):
+        after = [seconds for one, seconds in every.without_rhythm if one == kind]
+        print(f"{kind:<20}{len(after):>8}{median(after):>6.0f} s{max(after):>6.0f} s")
+    weekly = {name: _count_weekly(one, deaths_a_week) for name, one in tallies.items()}
+    most = max(weekly, key=lambda name: weekly[name])
+    messages = _count_weekly(every, deaths_a_week)
     print(
-        f"\nA training that dies {deaths_a_week:g} times a week: {needed + false:.1f} messages, "
-        f"{false:.1f} of them needless; {ON_CALL_TRAININGS} trainings for who is on call: "
-        f"{ON_CALL_TRAININGS * (needed + false):.1f}"
+        f"\nA training that dies {deaths_a_week:g} times a week: {messages:.1f} messages, "
+        f"{every.false / every.deaths * deaths_a_week:.1f} of them needless; most ({most}) "
+        f"{weekly[most]:.1f}; {ON_CALL_TRAININGS} trainings for who is on call: "
+        f"{ON_CALL_TRAININGS * messages:.1f}"
     )
+
+
+def _count_weekly(tally: Tally, deaths_a_week: float) -> float:
+    return (len(tally.told_after) + tally.false) / tally.deaths * deaths_a_week
 
 
 def main() -> None:
@@ -354,20 +384,22 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--nights", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--every", type=int, default=EVERY_S)
+    parser.add_argument("--every", type=int, action="append")
     parser.add_argument("--deaths-a-week", type=float, default=3.0)
     parser.add_argument("--only", action="append", choices=BEHAVIOURS, metavar="NAME")
     parser.add_argument("--accounting", action="store_true")
     options = parser.parse_args()
     names = options.only or tuple(BEHAVIOURS)
-    played = play(
-        options.nights,
-        options.seed,
-        every_s=options.every,
-        names=names,
-        accounting=options.accounting,
-    )
-    print_table(played, options.deaths_a_week)
+    for every_s in options.every or (EVERY_S, 600):
+        print(f"\n== {options.nights} nights, a pass each {every_s} s ==\n")
+        played = play(
+            options.nights,
+            options.seed,
+            every_s=every_s,
+            names=names,
+            accounting=options.accounting,
+        )
+        print_table(played, options.deaths_a_week)
 
 
 if __name__ == "__main__":

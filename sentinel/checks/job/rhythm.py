@@ -7,7 +7,7 @@ no person can have made, or three with similar delays.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, tzinfo
 from itertools import pairwise
 
@@ -170,7 +170,14 @@ def find_delays_after(last: GoneJob, memory: Memory) -> tuple[SubmitDelay, ...]:
     """The delays after ends of this kind, oldest first. A forgotten end may have been of any kind."""
     forgotten = get_end_state(last) == FORGOTTEN_KIND
     kinds = list(memory.delays) if forgotten else [get_end_kind(last), FORGOTTEN_KIND]
-    every = (one for kind in kinds for one in memory.delays.get(kind, ()))
+    return _sort_delays({kind: memory.delays.get(kind, ()) for kind in kinds})
+
+
+def _sort_delays(delays: Mapping[str, Sequence[SubmitDelay]]) -> tuple[SubmitDelay, ...]:
+    """Oldest first. A forgotten end may have come long before it was noticed, so its delay counts only
+    while there are too few others."""
+    known = [one for kind, some in delays.items() if kind != FORGOTTEN_KIND for one in some]
+    every = known if len(known) >= SIMILAR_DELAYS else [d for some in delays.values() for d in some]
     return tuple(sorted(every, key=lambda one: one.at))
 
 
@@ -190,8 +197,7 @@ def _learn_wait(last: GoneJob, memory: Memory) -> SuccessorWait | None:
     """
     fitting = find_rhythms(last, find_delays_after(last, memory))
     if not fitting:
-        kinds = memory.delays.values()
-        every = sorted((one for some in kinds for one in some), key=lambda one: one.at)
+        kinds, every = memory.delays.values(), _sort_delays(memory.delays)
         fitting = [
             rhythm
             for rhythm in find_rhythms(last, every, PUNCTUAL_SHARE)
@@ -265,10 +271,17 @@ def _select_alike_delays(delays: Sequence[SubmitDelay], share: float) -> list[Su
 
 
 def _are_alike(delays: Sequence[SubmitDelay], share: float) -> bool:
-    """Whether there are enough delays, and none is far from the median."""
+    """Whether there are enough delays, none is far from the median, and they are no answers to reports.
+
+    A program counts from the end, so its delays from the reports differ more. Those of a person do not.
+    """
     seconds = sorted(one.seconds for one in delays)
     if len(seconds) < SIMILAR_DELAYS:
         return False
+    if all(one.prompted for one in delays):
+        answers = sorted(one.at - one.told_at for one in delays)
+        if answers[-1] - answers[0] <= seconds[-1] - seconds[0] + ALIKE_S:
+            return False
     middle = seconds[len(seconds) // 2]
     return all(abs(one - middle) <= max(share * middle, ALIKE_S) for one in seconds)
 

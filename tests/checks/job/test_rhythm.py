@@ -47,8 +47,8 @@ def after(
     drawn = random.Random(5)
     times = [NOW - 86400 * n - drawn.randint(0, 9000) for n in range(1, len(seconds) + 1)]
     delays = [
-        SubmitDelay(one, at, prompted, automatic, int(at - one / 2) * prompted)
-        for at, one in zip(times, reversed(seconds), strict=True)
+        SubmitDelay(one, at, prompted, automatic, (at - round(one) + told) * prompted)
+        for at, one, told in zip(times, reversed(seconds), [*range(9, 90, 27)] * 9, strict=False)
     ]
     return Memory(delays={kind: tuple(reversed(delays))})
 
@@ -80,6 +80,32 @@ def test_where_somebody_was_told_before_each_the_last_three_count(state: str) ->
     assert find_wait(gone(state), between).seconds == 30
     one = [*between.delays[state][:-1], structs.replace(between.delays[state][-1], prompted=False)]
     assert find_wait(gone(state), Memory(delays={state: tuple(one)})).seconds == 600
+
+
+@pytest.mark.parametrize(
+    ("answers", "wait"), [((59, 50, 62), 30), ((59, 50, 66), 30), ((249, 26, 514), 900)]
+)
+def test_a_person_counts_from_the_message_and_a_launcher_from_the_end(
+    answers: tuple[int, ...], wait: float
+) -> None:
+    """A chain's passes come by the clock: who answers each message at once comes as long after the last
+    look at a job that Slurm has forgotten."""
+    times = [(689, NOW - 50_000), (681, NOW - 30_003), (692, NOW - 10_001)]
+    delays = [
+        SubmitDelay(s, at, True, False, at - a) for (s, at), a in zip(times, answers, strict=True)
+    ]
+    assert find_wait(gone(), Memory(delays={"forgotten": tuple(delays)})).seconds == wait
+
+
+def test_an_end_of_unknown_time_does_not_hide_the_rhythm_of_others() -> None:
+    """Three delays from a known end, and the newest from one that Slurm has forgotten. With fewer known
+    ones nothing is left out."""
+    known = after(1804, 1801, 1800).delays["FAILED"]
+    vague = SubmitDelay(2079, NOW - 5, True, False, NOW - 1400)
+    memory = Memory(delays={"FAILED": known, "forgotten": (vague,)})
+    assert round(find_wait(gone(), memory).seconds) == 1984
+    few = Memory(delays={"FAILED": known[1:], "forgotten": (vague,)})
+    assert find_wait(gone(), few).seconds == 30
 
 
 def test_the_answers_of_a_person_hardly_ever_delay_a_message() -> None:
@@ -379,7 +405,7 @@ def test_a_chain_tells_a_death_within_a_pass() -> None:
 @pytest.mark.parametrize("minutes", [1, 60, 300])
 def test_the_third_death_is_told_as_fast_as_the_first(minutes: int) -> None:
     """Also where each message was obeyed after a minute, an hour, five hours."""
-    hand = nights.Behaviour(lambda *_: minutes * 60.0, hand=True)
+    hand = nights.Behaviour(lambda *_: minutes * 60.0, hand=True, state="FAILED")
     told = nights.Night(hand, random.Random(3), 2).play().told_after
     assert len(told) == 3
     assert max(told) <= nights.PROMPT_S
