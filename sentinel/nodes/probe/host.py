@@ -48,14 +48,18 @@ def hardware(lines: list[str]) -> HostHardware:
     for line in _without_end(lines):
         of, name, what, value = match_line(_VALUE, line).groups()
         found.setdefault((of, name), {})[what] = value.strip()
-    dimms = {n: told for (of, n), told in found.items() if of == "memory" and "/" in n}
+    modules: dict[str, dict[str, dict[str, str]]] = {}
+    for (of, name), told in found.items():
+        controller, slash, module = name.partition("/")
+        if of == "memory" and slash:
+            modules.setdefault(controller, {})[module] = told
     return HostHardware(
         memory=tuple(
             MemoryController(
                 name=name,
                 corrected=_read_count(told, "ce_count"),
                 uncorrected=_read_count(told, "ue_count"),
-                worst=_name_worst_module(name, dimms),
+                worst=_name_worst_module(modules.get(name, {})),
             )
             for (of, name), told in found.items()
             if of == "memory" and "/" not in name
@@ -86,16 +90,15 @@ def _read_count(told: Mapping[str, str], what: str) -> int:
     return int(match_line(_COUNT, told.get(what, ""))[0])
 
 
-def _name_worst_module(controller: str, dimms: Mapping[str, Mapping[str, str]]) -> str:
+def _name_worst_module(modules: Mapping[str, Mapping[str, str]]) -> str:
     """The label of the module with the most errors; uncorrectable ones count more."""
     rows = [
         (
             _read_count(told, "dimm_ue_count") if "dimm_ue_count" in told else 0,
             _read_count(told, "dimm_ce_count") if "dimm_ce_count" in told else 0,
-            told.get("dimm_label") or name.partition("/")[2],
+            told.get("dimm_label") or name,
         )
-        for name, told in dimms.items()
-        if name.startswith(f"{controller}/")
+        for name, told in modules.items()
     ]
     worst = max(rows, default=(0, 0, ""))
     return worst[2] if worst[0] or worst[1] else ""

@@ -33,6 +33,7 @@ from sentinel.nodes.probe import (
     ProbeRequest,
     Unread,
 )
+from sentinel.nodes.probe.host import hardware
 from sentinel.testing import START, FixedSlurm, context
 from tests.kinds import looks
 
@@ -120,6 +121,25 @@ def told(report: Report) -> dict[str, str]:
 
 def of(report: Report, subject: str = "n1") -> Any:
     return next(f for f in report.findings if f.subject == subject)
+
+
+def test_the_worst_module_is_one_of_its_own_controller() -> None:
+    """Also where a node names ten thousand: each module is looked at once, not for each controller."""
+    count = 10_000
+    lines = [
+        line
+        for n in range(count)
+        for line in (
+            f"memory mc{n} ce_count 1",
+            f"memory mc{n} ue_count 0",
+            f"memory mc{n}/dimm0 dimm_ce_count {n}",
+            f"memory mc{n}/dimm1 dimm_ce_count {count - n - 1}",
+            f"memory mc{n}/dimm1 dimm_label B{n}",
+        )
+    ]
+    found = hardware([*lines, "end"]).memory
+    assert [found[n].worst for n in (1, 10, 9_999)] == ["B1", "B10", "dimm0"]
+    assert len(found) == count
 
 
 def test_a_healthy_host_is_ok_with_its_numbers() -> None:
