@@ -51,7 +51,7 @@ MAX_LAST_LOOKS = 3
 """So many looks after its end see the last checkpoint of a job: one to find it, and others until it
 is settled."""
 
-NO_JOB_TEXT = "no job of exactly this name runs, so no checkpoint is awaited"
+NO_JOB_TEXT = "no job {} runs, so no checkpoint is awaited"
 
 LOOKUP_TIMEOUT_S = 20.0
 """How many seconds one question to the file system may take. A sharded checkpoint has thousands of
@@ -148,7 +148,7 @@ class CheckpointCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         if self.many:
             gpus, nodes, match = self.min_gpus, self.min_nodes, self.job_match
             jobs = running_jobs(ctx, "", self.whose, match=match, min_gpus=gpus, min_nodes=nodes)
-            nothing = self._make_finding(self.subject, Status.OK, NO_JOB_TEXT)
+            nothing = self._make_finding(self.subject, Status.OK, NO_JOB_TEXT.format("that fits"))
             return look_at_each(
                 ctx, jobs_by_subject(self.whose, jobs), self._check_job_folder, nothing, "folders"
             )
@@ -172,7 +172,7 @@ class CheckpointCheck(Check, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     def _report_idle(self, ctx: Context, subject: str) -> Report:
         none = Coverage(of="folders", meant=0, excused="no such job is running")
-        finding = self._make_finding(subject, Status.OK, NO_JOB_TEXT)
+        finding = self._make_finding(subject, Status.OK, NO_JOB_TEXT.format("of exactly this name"))
         if ctx.one_shot:
             return Report(findings=(finding,), coverage=none)
         looks = int(ctx.memory.get(LAST_LOOKS_KEY) or 0)

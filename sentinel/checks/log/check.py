@@ -279,7 +279,12 @@ class Log(Check, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return one.report_jobs([*jobs] or [None])
 
     def _make_idle_finding(self, subject: str) -> Finding:
-        nothing = "no job of exactly this name runs, so there is no log to watch"
+        which = (
+            "that fits"
+            if subject != self.job and subject == self.alert_subject
+            else "of exactly this name"
+        )
+        nothing = f"no job {which} runs, so there is no log to watch"
         return Finding(subject=subject, status=Status.OK, summary=nothing)
 
     def _refuse_jobs(self) -> None:

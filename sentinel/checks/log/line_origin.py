@@ -27,6 +27,8 @@ _MARK_PATTERNS = (
     re.compile(r"^(?P<host>[A-Za-z][\w.-]*):\d+:\d+ \[-?\d+\] "),
 )
 _PLAIN_MARK_PATTERNS = (
+    # Slurm with many slurmd on a host, as Debian builds it
+    re.compile(r"^slurmstepd-(?P<host>[\w.-]{1,63}): "),
     # srun --label
     re.compile(r"^ {0,5}(?P<rank>\d{1,6}): "),
     # pdsh, clush

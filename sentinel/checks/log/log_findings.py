@@ -171,6 +171,7 @@ def _make_topic_finding(subject: str, topic: str, watched: Sequence[WatchedLog])
         status=aside.status,
         summary=aside.summary,
         values=aside.values,
+        patience=aside.patience,
         details=aside.details,
         commands=_suggest_topic_commands(topic, aside.status, one.sight)
         if aside.status.bad

@@ -4,6 +4,7 @@ Each topic has a subject of its own, so that it starts and ends by itself. It is
 first problem on. So a training without problems has only one line.
 """
 
+import re
 from collections.abc import Mapping
 
 from msgspec import Struct
@@ -28,6 +29,7 @@ from sentinel.checks.log.slowdown import WARNING_SHARE, describe_slowdown
 from sentinel.checks.log.trouble_kind import LAST_WORDS_KIND, NEW_KINDS
 from sentinel.core.model import Status, Value
 from sentinel.core.text import shortened, visible
+from sentinel.slurm.step_messages import JOB_END_REGEX
 
 EXTRA_TOPICS = ("loss", "errors", "speed", "step time", "restarts")
 """The second words of the subjects."""
@@ -54,6 +56,9 @@ MAX_AT_MINIMUM_STEPS = 10
 scale is raised again."""
 
 
+ENDS_S = 60.0
+"""Seconds until it is told that a job goes on after Slurm's word that it ends. Most have ended by then."""
+
 MAX_SHOWN_CHARS = 120
 """How many characters of an exception the summary quotes."""
 
@@ -66,6 +71,7 @@ class TopicAnswer(Struct, frozen=True, kw_only=True):
     summary: str  # One line for people.
     details: str = ""  # Further lines.
     values: Mapping[str, Value] = {}  # Numbers for the result, by name.
+    patience: float = 0.0  # Seconds that it has to last before anybody is told.
 
 
 class Thresholds(Struct, frozen=True, kw_only=True):
@@ -163,6 +169,7 @@ def _judge_errors(troubles: tuple[LogTrouble, ...], nodes: Mapping[str, str]) ->
         status=Status.WARNING,
         summary=describe_cause(troubles, nodes) + ", and no progress since",
         details=format_troubles(troubles, nodes),
+        patience=ENDS_S if re.search(JOB_END_REGEX, first.line) else 0.0,
         values={
             "count": len(troubles),
             "rank": first.rank or None,

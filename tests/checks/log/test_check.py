@@ -737,6 +737,26 @@ def test_one_file_per_node_tells_which_node_complains(tmp_path: Path) -> None:
     assert (first.status, errors.status) == (Status.OK, Status.OK)
 
 
+@pytest.mark.parametrize(
+    ("line", "wait"),
+    [
+        ("slurmstepd-node-1: error: *** JOB 7 ON node-1 CANCELLED AT 2026-11-29T22:22:38 ***", 60),
+        (
+            "slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2026-11-29T22:07:15 DUE TO TIME LIMIT ***",
+            60,
+        ),
+        ("node-1: Bus error", 0),
+    ],
+)
+def test_what_slurm_ends_has_a_minute_to_end(tmp_path: Path, line: str, wait: float) -> None:
+    """Slurm 22.05 as played: its owner cancelled it while the log was read, and the warning said that the
+    job does not go on by itself, and to cancel it."""
+    watch = Watch(mine(), job="train", path=FilePath(f"{tmp_path}/log"), progress=ITERATION)
+    (tmp_path / "log").write_text(f"iteration 1\n{line}\n")
+    errors = watch.report().findings[1]
+    assert (errors.status, errors.patience) == (Status.WARNING, wait)
+
+
 def test_of_one_file_per_node_those_that_are_missing_are_named(tmp_path: Path) -> None:
     """Where one is there; %N of Slurm's own output is the first node alone, so that this may be
     right. Those beyond the cap are named too."""

@@ -338,6 +338,8 @@ def test_lines_that_are_ignored_hide_no_other() -> None:
         pytest.param("anything", "node-2", LineOrigin("node-2", ""), id="a file of its own (%N)"),
         pytest.param("2026-03-08 03:12:05 INFO: text", "", LineOrigin("", ""), id="a date is none"),
         pytest.param("Error: text", "", LineOrigin("", ""), id="nor is a word"),
+        pytest.param("slurmstepd-node-1: error: text", "", LineOrigin("node-1", ""), id="Debian's"),
+        pytest.param("slurmstepd: error: text", "node-2", LineOrigin("node-2", ""), id="Slurm's"),
     ],
 )
 def test_a_line_comes_from_a_rank_on_a_node(line: str, node: str, found: LineOrigin) -> None:
