@@ -58,8 +58,8 @@ CHECK_HINTS: Mapping[str, str] = {
     "gpus": "held no GPUs, according to Slurm",
     "checkpoint": "no complete checkpoint of it has been seen. If the configuration has no check with"
     " `kind: checkpoint` and this run as its `job`, add one; if it has, that check has seen none yet (is its path right?)",
-    "log": "no step has been seen in its log. If the configuration has no check with `kind: log` and this run"
-    " as its `job`, add one; if it has, that check has read none yet (is its path right?)",
+    "log": "its log has not been seen to advance. If the configuration has no check with `kind: log` and this run"
+    " as its `job`, add one; if it has, it began too late, or its path is wrong",
     "unknown": "sentinel was not running, or the log of the run was silent",
 }
 
@@ -74,7 +74,7 @@ def render_sentence(account: RunAccount, hints: Mapping[str, str] = CHECK_HINTS)
     if account.goodput is None:
         missing = next((hints[kind] for kind in account.missing if kind in hints), "")
         if account.parts["useful"] * 200 >= account.held:
-            return f"{head} At least {useful} of them went into the model; whether more did is not known: {missing}."
+            return f"{head} As far as its log shows, {useful} of them went into the model; how much did is not known: {missing}."
         return f"{head} How much of that went into the model is not known: {missing}."
     return f"{head} {_describe_steps(account, useful)}{_describe_rest(account, hints['unknown'])}."
 

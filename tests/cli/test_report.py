@@ -101,13 +101,13 @@ def test_without_checkpoints_the_sentence_says_what_to_add() -> None:
     )
 
 
-def test_what_a_later_start_proves_is_told_as_at_least() -> None:
+def test_what_a_later_start_shows_is_told_as_what_the_log_shows() -> None:
     """No checkpoint is known, but a second job went on from step 60."""
     rows = (held(0, 60), steps(0, 60, 0, 60), held(60, 120, "2"), steps(60, 120, 60, 120, "2"))
     (account,) = account_runs(rows, "llm", at(-10), at(400))
     sentence = next(iter(render_account(account, minutes_text, bars=False)))
     assert sentence.startswith(
-        "Run llm held 16.0 GPU-hours. At least 50% of them went into the model; whether more did is "
+        "Run llm held 16.0 GPU-hours. As far as its log shows, 50% of them went into the model; how much did is "
         "not known: no complete checkpoint"
     )
 
@@ -245,7 +245,7 @@ def test_a_name_of_a_user_is_text_in_the_table(name: str, shown: str) -> None:
     [
         ([held(0, 60, gpus=0), steps(0, 60, 0, 60)], "held no GPUs, according to Slurm.", ""),
         ([span("queued", 0, 60, "")], "held no GPUs, according to Slurm.", "0.0"),
-        ([held(0, 60), span("startup", 0, 60), saved(0, 0)], "no step has been seen in its log.", "8.0"),
+        ([held(0, 60), span("startup", 0, 60), saved(0, 0)], "its log has not been seen to advance.", "8.0"),
         ([held(0, 60), steps(0, 60, 0, 60)], "no complete checkpoint of it has been seen.", "8.0"),
         (
             [held(0, 60), steps(0, 6, 0, 6), span("blind", 6, 60), saved(6, 6)],
