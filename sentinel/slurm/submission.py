@@ -40,6 +40,7 @@ _SILENT = (23, 2)
 _pack_default_job_details(), src/slurmctld/job_mgr.c."""
 
 _ADD = "and its arguments, if it had any: this Slurm tells them in SubmitLine only"
+_UNPRINTED = "and its arguments: they cannot be pasted"
 _VARIABLES = "and what its --export set: this Slurm tells that in SubmitLine only"
 _UNREPEATABLE = {"array", "wrap", "test-only", ":"}
 """Options in a typed line to which nothing can be added. A relative folder would be looked for inside itself."""
@@ -139,6 +140,7 @@ def resubmit_command(job: Submission, without: str = "", wait: str = "") -> Acti
         note = "; ".join(missing) if words else ""
     if not words and job.id.isdigit():
         words, script_of = ("sbatch", *job.options, *_kept_options(job, without, wait)), job.id
+        note = _UNPRINTED if job.command else ""
     if not words or not job.user or not "".join((*words, job.workdir, job.user)).isprintable():
         return None
     return ActingCommand(

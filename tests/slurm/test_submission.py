@@ -133,6 +133,9 @@ def test_a_script_that_was_piped_is_had_from_slurm() -> None:
     """It has no path; slurmctld has its text for MinJobAge."""
     piped = replace(PLAIN, command="", workdir="/w")
     assert resubmit_argv(piped) == ()
+    unprinted = resubmit_shell(replace(PLAIN, command="/w/train.sh fast\r", workdir="/w"))
+    assert unprinted.endswith('"$script"  # and its arguments: they cannot be pasted')
+    assert "#" not in resubmit_shell(piped)
     assert resubmit_shell(piped).startswith(
         f'{GUARD}cd /w && script=$(mktemp) && scontrol write batch_script 7 - >"$script" && sbatch '
     )

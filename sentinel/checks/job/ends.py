@@ -170,7 +170,9 @@ def _describe_end_nodes(gone: GoneJob, end: JobEnd) -> str:
     if end.failed_node:
         return f": {shortened(visible(end.failed_node), 80)}"
     nodes = shortened(visible(end.nodes or gone.seen.nodes), 80)
-    where = " among" if is_node_failure(end) else " on"  # not all of them failed
+    where = " on"
+    if is_node_failure(end):
+        where = " among" if {*nodes} & {*"[,"} else ":"  # of many not all failed
     return f"{where} {nodes}" if nodes and gone.has_run else ""
 
 

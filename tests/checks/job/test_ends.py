@@ -59,6 +59,10 @@ from tests.kinds import looks
             ended(state="NODE_FAIL"),
             f"one of its nodes failed (NODE_FAIL) among node-[0-3] {clock_text(NOW - 300, NOW)}",
         ),
+        (
+            ended(state="NODE_FAIL", nodes="node-3"),
+            "one of its nodes failed (NODE_FAIL): node-3 at",
+        ),
         (ended(state="PREEMPTED"), "was preempted on node-"),
         (ended(state="BOOT_FAIL"), "did not boot (BOOT_FAIL)"),
         (ended(state="DEADLINE"), "missed its deadline on node-"),
