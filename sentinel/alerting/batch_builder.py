@@ -393,7 +393,8 @@ class BatchBuilder:
 
     def _message_note(self, alert: Alert) -> str:
         ack = self._orders.acks.get(alert.id)
-        newer = " before this" if ack and ack.at.wall < alert.shown_since.wall else ""
+        shown = max(at.wall for at in (alert.shown_since, alert.rose) if at)
+        newer = " before this" if ack and ack.at.wall < shown else ""
         incident = alert.incident or alert.id
         whose, comment = self._orders.find_assignee(incident), self._orders.last_comment(incident)
         parts = (
@@ -450,7 +451,11 @@ def _waits_for_pass(alert: Alert) -> bool:
 
 
 def _name_alerts(alert: Alert) -> str:
-    return " ".join(filter(None, (alert.key.check, alert.key.subject)))
+    return (
+        f"{alert.key.check} {alert.key.subject}"
+        if alert.key.subject
+        else f"check {alert.key.check}"
+    )
 
 
 def _run_row(outcome: RunOutcome, now: Instant) -> CheckRun:

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 from urllib.parse import urlencode
 
 import msgspec
+from msgspec.structs import replace
 
 from sentinel.channels.event import incident_move, severity_word
 from sentinel.channels.format.moments import parse_iso_time
@@ -183,7 +184,8 @@ def _label_name(text: str) -> str:
 
 
 def _annotation_set(n: Notification) -> dict[str, str]:
-    c = make_card(n)
+    # Others look at it there as long as it fires: they need all but what submits it a second time.
+    c = make_card(replace(n, acts=(), reason="repeat") if n.reason == "ack" else n)
     parts = {
         "summary": c.summary,
         "description": "\n".join(c.lines),
@@ -218,7 +220,9 @@ def _replace_known(
         own = {**own, "labels": alike[-1]}
     if incident_move(n) == "close":
         end = parse_iso_time(own["endsAt"]) or now
-        return [_end_old(old, end) for old in known] or [own]
+        # What to do, and what happens if nobody does it, is over.
+        said = {"annotations": own["annotations"]}
+        return [{**_end_old(old, end), **said} for old in known] or [own]
     others = [old for old in known if old.get("labels") != own["labels"]]
     return [*(_end_old(old, now) for old in others), own]
 

@@ -279,12 +279,13 @@ def judge_count(fit: int, need: int | None, spare: Share) -> tuple[Status, str]:
     """The status, and the text about the required number. No node at all is always critical."""
     if need is None:
         return (Status.OK if fit else Status.CRITICAL), ""
-    wanted = need + ceil(need * spare / 100)
+    more = ceil(need * spare / 100)
+    words = f" and {more} to spare" if more else ""
     if fit < need:
         return Status.CRITICAL, f", {need} are needed"
-    if fit < wanted:
-        return Status.WARNING, f", {need} are needed and {wanted - need} to spare"
-    return Status.OK, f" ({wanted} needed)"
+    if fit < need + more:
+        return Status.WARNING, f", {need} are needed{words}"
+    return Status.OK, f" ({need} needed{words})"
 
 
 def _describe_strange(odd: Sequence[Node]) -> str:

@@ -275,9 +275,9 @@ def _print_alert_story(
     now = facts["now"]
     if now:
         subject = "" if now["subject"] in ("", now["check"]) else f" {now['subject']}"
-        print(
-            f"{now['state']} {now['status']}: {now['check']}{subject} for {age_text(now['for_s'])}"
-        )
+        age = age_text(now["for_s"])
+        when = f"last death {age} ago" if len(now["deaths"]) > 1 else f"for {age}"
+        print(f"{now['state']} {now['status']}: {now['check']}{subject} {when}")
         _print_wrapped(now["summary"])
         _print_mute_reasons(now)
         for line in now["details"].splitlines():

@@ -94,7 +94,7 @@ def describe_deaths(new: Sequence[Death], last_told: Instant | None) -> str:
     if len(new) > 1:
         jobs = dict.fromkeys(one.job for one in new)
         names = shortened(visible(", ".join(jobs)), 120)
-        return f"dies at each start: {len(new)} more (job{'s' * (len(jobs) > 1)} {names}){_name_shared(new)}"
+        return f"died {len(new)} more times (job{'s' * (len(jobs) > 1)} {names}){_name_shared(new)}"
     (one,) = new
     after = last_told is not None and (one.started or 0) >= last_told.wall // SECOND
     when = "; it started after the last message" if after else ""

@@ -106,7 +106,10 @@ def test_a_slurmctld_that_hangs_is_one_message_and_one_end() -> None:
     night, checks = Night(), [f"c{n}" for n in range(11)]
     began = night.pass_(saw("slurm", "ctl", words="no answer"), *map(blind, checks))
     assert said(began) == [("slurm", "ctl", "firing")]
-    assert "same incident: c0, c1, c2, c3, c4 and 6 more" in began[0].notification.note
+    assert (
+        "same incident: check c0, check c1, check c2, check c3, check c4 and 6 more"
+        in began[0].notification.note
+    )
     assert len({a.incident for a in night.alerts.values()}) == 1
     over = night.pass_(saw("slurm", "ctl", OK))
     assert said(over) == [("slurm", "ctl", "resolved")]

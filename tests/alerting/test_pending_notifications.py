@@ -139,11 +139,12 @@ def test_an_acknowledgement_postpones_no_repeat() -> None:
 
 
 def test_an_acknowledged_alert_that_gets_worse_is_told() -> None:
-    """Bob acknowledged a warning, not this; the message says that he has it, and no other one shows
-    the worse state as acknowledged."""
+    """Bob acknowledged a warning, not this, and the message says so; no other one shows the worse state
+    as acknowledged."""
     night = Night().sees(0, WARN).ack(1).sees(2, CRIT).passes(3)
     assert [t[2] for t in night.told] == ["firing", "worse"]
-    assert night.notes[1] == "acknowledged by bob"
+    assert night.notes[1] == "acknowledged before this by bob"
+    assert Night().sees(0, WARN).sees(2, CRIT).ack(3).passes(4).notes[-1] == "acknowledged by bob"
     early = Night().sees(0, WARN).ack(1).passes(2).sees(3, CRIT)
     assert [t[2] for t in early.told] == ["firing", "ack", "worse"]
 

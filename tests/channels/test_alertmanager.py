@@ -133,6 +133,9 @@ def test_one_instance_named_twice_is_still_one_that_failed() -> None:
 
 def test_what_is_acknowledged_does_not_end_by_itself() -> None:
     """It is not repeated any more, and its end is told."""
+    made = api_alert(notification(reason="ack", acts=("sbatch",)), NOW, 60)["annotations"]
+    assert "description" in made
+    assert "acts" not in made
     ends = [api_alert(notification(reason="ack"), NOW, days * 86400)["endsAt"] for days in (1, 60)]
     assert ends == ["2026-10-30T01:40:00+00:00", "2026-11-29T01:40:00+00:00"]
 
@@ -142,6 +145,21 @@ def test_of_several_failures_the_one_that_may_pass_counts() -> None:
     with Web(answers(400)) as one:
         error = failure(Alertmanager(urls=[one.url, "http://localhost:1"]))
     assert not error.permanent
+
+
+@pytest.mark.parametrize(("reason", "said"), [("resolved", "back"), ("again", "DIED")])
+def test_an_end_does_not_say_what_to_do(reason: str, said: str) -> None:
+    """`submit it again` under an alert that is over would be obeyed. One that a newer one replaces keeps it."""
+    labels = api_alert(notification(), NOW, 60)["labels"]
+    old = {
+        "labels": labels,
+        "startsAt": "2026-09-30T01:12:05.000Z",
+        "annotations": {"summary": "DIED"},
+    }
+    status = OK if reason == "resolved" else Status.CRITICAL
+    with Web(taking([old])) as server:
+        send(manager(server.url), notification(reason=reason, status=status, summary="back"))
+    assert json.loads(next(filter(None, server.bodies)))[0]["annotations"]["summary"] == said
 
 
 @pytest.mark.parametrize("labels", [{"alertname": "DiskFull"}, {}, None])

@@ -98,14 +98,16 @@ class AlertCard(Struct, frozen=True, kw_only=True):
 
 
 def make_card(notification: Notification) -> AlertCard:
-    """The card for one notification, whatever its texts contain. The card of an end is short."""
+    """The card for one notification, whatever its texts contain. The cards of an end and of an
+    acknowledgement are short."""
     n, ended, title = notification, is_ending(notification), card_title(notification)
-    commands = () if ended else keep_whole_commands(n.commands, _COMMAND)[:COMMANDS]
+    # Who reads that somebody has it knows the rest, and shall not submit it a second time.
+    short = ended or n.reason == "ack"
+    commands = () if short else keep_whole_commands(n.commands, _COMMAND)[:COMMANDS]
     host = str(n.values.get("host") or "")
     setup = shorten_to_line(n.setup_place, _LINE) or SETUP_PLACE
     groups = group_by_place(commands, host, n.labels.get(OWNER_LABEL, ""), setup)
-    # Who reads that somebody has it shall not submit it a second time.
-    acts = () if ended or n.reason == "ack" else keep_whole_commands(n.acts, _COMMAND)[:COMMANDS]
+    acts = () if short else keep_whole_commands(n.acts, _COMMAND)[:COMMANDS]
     return AlertCard(
         word=_status_word(n),
         tone=message_tone(n),
@@ -116,8 +118,8 @@ def make_card(notification: Notification) -> AlertCard:
         shared=shorten_to_line(
             str((n.kind == "job" and n.values.get("end")) or n.summary.partition(";")[0]), _SUMMARY
         ),
-        impact="" if ended else _impact_text(n),
-        steps=() if ended else _list_steps(n),
+        impact="" if short else _impact_text(n),
+        steps=() if short else _list_steps(n),
         told=told_time(n),
         began=moment_text(n.since),
         noticed=moment_text(n.noticed),
@@ -126,13 +128,13 @@ def make_card(notification: Notification) -> AlertCard:
         ended=ended,
         dry_run=n.dry_run,
         facts=make_facts(n, title),
-        lines=() if ended else last_lines(_details_beyond_summary(n)),
+        lines=() if short else last_lines(_details_beyond_summary(n)),
         commands=tuple(command for _, group in groups for command in group),
         command_groups=groups,
         act_groups=group_by_place(acts, host, n.labels.get(OWNER_LABEL, ""), setup),
         runbook="" if ended else shorten_to_line(n.runbook, _SUMMARY),
         note=shorten_to_line(n.note, _SUMMARY),
-        more=_more_commands(n, ended or n.reason in ("action", "ack")),
+        more=_more_commands(n, short or n.reason == "action"),
         setup_place=setup,
         links=() if ended else _card_links(n),
         heading="Last lines" if n.kind == "log" else "Details",
@@ -195,8 +197,7 @@ def _status_word(n: Notification, headline: str = "") -> str:
     if is_ending(n):
         return f"RESOLVED ({short_word(n.reason)})"
     degree = n.status if n.status is Status.UNKNOWN else n.severity
-    # What has a word of its own and comes and goes has come again.
-    reason = "again" if n.reason == "flapping" and n.guidance.headline else n.reason
+    reason = "again" if n.reason == "flapping" else n.reason
     extra = "" if reason == "firing" else f" ({_REASONS.get(reason) or short_word(reason)})"
     return (short_word(headline) or degree.value.upper()) + extra
 
@@ -392,7 +393,8 @@ def _list_moments(c: AlertCard) -> list[tuple[str, str]]:
     if not c.noticed:
         return [("since", f"{c.began}{age}")]
     if c.noticed == c.began:
-        return [("noticed", f"{c.noticed}{age}")]
+        word = "first noticed" if c.word.endswith("(worse)") else "noticed"
+        return [(word, f"{c.noticed}{age}")]
     return [("began", f"{c.began}{age}"), ("noticed", c.noticed)]
 
 

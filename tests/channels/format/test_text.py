@@ -106,8 +106,8 @@ SUBJECTS = {
         "TEST h100-prod test: hello (since 03:12 +02:00)",
     ),
     "a reason of the future": (
-        {"reason": "flapping", "summary": "up and down"},
-        "CRITICAL (flapping) h100-prod training tr11-176B: up and down",
+        {"reason": "wobbling", "summary": "up and down"},
+        "CRITICAL (wobbling) h100-prod training tr11-176B: up and down",
     ),
     "dry run": (
         {"dry_run": True, "summary": "x", "subject": ""},
@@ -486,6 +486,7 @@ def test_an_action_is_of_this_moment() -> None:
 def test_what_somebody_has_is_not_offered_again() -> None:
     """The message that says so needs no command to say so."""
     seen = make_card(notification(reason="ack", acts=("sbatch train.sh",)))
+    assert (seen.impact, seen.steps, seen.lines, seen.commands) == ("", (), (), ())
     assert seen.more == ("sentinel explain 01J9",)
     assert seen.act_groups == (), "who reads that somebody has it would submit it a second time"
     assert make_card(notification(acts=("sbatch train.sh",))).act_groups
@@ -569,6 +570,8 @@ def test_two_moments_are_two_rows() -> None:
     once = render_text([notification(since=began, noticed=began)])
     assert "noticed    2026-09-30 03:12:05 +02:00 (25m before this message)" in once
     assert "began" not in once
+    worse = render_text([notification(since=began, noticed=began, reason="worse")])
+    assert "first noticed  2026-09-30 03:12:05 +02:00 (25m before this message)" in worse
     over = render_text([notification(reason="resolved", status=Status.OK, noticed=later)])
     assert "since 2026-09-30 03:12:05 +02:00" in over
     assert "noticed" not in over

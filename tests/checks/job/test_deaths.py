@@ -288,7 +288,7 @@ def test_a_crash_loop_is_three_messages_an_hour_and_a_digest(night: Night) -> No
     assert [reason for _, reason in night.told] == ["again"] * 4
     at, _, words = night.messages[-1]
     assert 3600 <= at - night.messages[0][0] <= 3630
-    assert words.startswith("dies at each start: 7 more (jobs 33, 34, 35, 36, 37, 38, 39)")
+    assert words.startswith("died 7 more times (jobs 33, 34, 35, 36, 37, 38, 39)")
     assert ", each FAILED with exit code 1; " in words
 
 
@@ -325,7 +325,7 @@ def test_a_death_is_told_however_often_the_alert_has_come_and_gone() -> None:
     assert all(at - end <= 60 for (at, _), end in zip(told, ends, strict=False))
     night.play(night.at + 3600)
     (words,) = [one for at, reason, one in night.messages if reason == "again" and at > told[-1][0]]
-    assert words.startswith("dies at each start: 2 more (jobs 57, 58), each FAILED")
+    assert words.startswith("died 2 more times (jobs 57, 58), each FAILED")
     notes = {one.reason: one.note for one in night.notifications}
     assert notes["flapping"] == (
         "it dies again and again: each death is told, a recovery only once it lasts"
@@ -458,7 +458,7 @@ def test_what_dies_under_a_silence_is_told_after_it(night: Night) -> None:
     assert night.messages == []
     night.play(900)
     assert [reason for _, reason in night.told] == ["again"]
-    assert night.messages[0][2].startswith("dies at each start: 2 more (jobs 12, 13), each FAILED")
+    assert night.messages[0][2].startswith("died 2 more times (jobs 12, 13), each FAILED")
 
 
 def test_an_alert_began_with_its_first_death_also_if_that_was_seen_before_the_pass() -> None:

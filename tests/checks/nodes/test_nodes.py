@@ -110,6 +110,12 @@ def test_the_message_says_what_is_out_and_why() -> None:
         # of all nodes those count that have no other partition
         (NodesCheck(need=2), {"prod": "DOWN"}, Status.CRITICAL, "1 of 2 nodes"),
         (NodesCheck(need=2), {"debug": "DOWN"}, Status.OK, "2 of 2 nodes can work (2 needed)"),
+        (
+            NodesCheck(need=1, spare=Share(10)),
+            {"debug": "DOWN"},
+            Status.OK,
+            "(1 needed and 1 to spare)",
+        ),
     ],
 )
 def test_a_partition_that_starts_no_job_has_no_node_that_can_work(
