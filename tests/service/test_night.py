@@ -224,7 +224,9 @@ def test_a_training_that_died_is_submitted_again_and_that_is_told(
 ) -> None:
     """Opt-in; once, as it was, and never two at a time."""
     script = night.folder / "train.sh"
-    script.write_text("#!/bin/sh\necho iteration 5; sleep 3; echo RuntimeError: NCCL; exit 1\n")
+    script.write_text(
+        "#!/bin/sh\necho iteration 5; sleep 3; echo RuntimeError: NCCL communicator was aborted; exit 1\n"
+    )
     configure(night, smtp, wait="", more="on_death: [resubmit]")
     job = fresh.ask(["sbatch", "--parsable", "-Jtrain", "-N2", str(script), "x"]).strip()
     fresh.wait_state(job, "RUNNING")
