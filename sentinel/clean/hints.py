@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator
 
 from sentinel.clean.mentions import (
@@ -20,21 +21,19 @@ from sentinel.clean.mentions import (
     parse_step_number,
 )
 from sentinel.clean.rules import RetentionRules
-from sentinel.core.checkpoint_names import parse_step_numbers
+from sentinel.core.checkpoint_names import name_form, parse_step_numbers
 
 MAX_HINT_FILES = 64
-"""If a folder has more such files, only documents are read; if it has more of those, they are data."""
+"""If a folder has more such files whose names differ in numbers only, they are data. So many times four are
+read of all."""
 
 MAX_HINT_BYTES = 1 << 16
 """How long such a file may be: a configuration that MMEngine writes has 20 KiB."""
 
 MAX_NAMED_STEPS = 3
-"""A file that names more steps lists the checkpoints that were saved. It does not say where a run
-continues."""
+"""A file that names more steps, half of them and the newest one, lists what was saved. It does not say where
+a run continues."""
 
-_DOCUMENT_NAME_PATTERN = re.compile(
-    r"[^.]+|.+\.(?:json|ya?ml|toml|ini|cfg|conf|txt|info|meta)", re.IGNORECASE
-)
 _SETTING_PATTERN = re.compile(
     r"^[ \t]{0,64}['\"]?(\w[\w -]{0,39}?)['\"]?[ \t]{0,8}[:=][ \t]{0,8}['\"]?"
     rf"{STEP_NUMBER_REGEX}['\"]?,?\s{{0,8}}$",
@@ -54,11 +53,10 @@ def may_hint(name: str) -> bool:
 
 
 def choose_hints(names: list[str]) -> list[str]:
-    """Those of the possible hints that are read."""
-    for chosen in (names, [name for name in names if _DOCUMENT_NAME_PATTERN.fullmatch(name)]):
-        if len(chosen) <= MAX_HINT_FILES:
-            return chosen
-    return []
+    """Those of the possible hints that are read: the rarest forms first."""
+    counted = Counter(map(name_form, names))
+    few = [name for name in names if counted[name_form(name)] <= MAX_HINT_FILES]
+    return sorted(few, key=lambda name: counted[name_form(name)])[: 4 * MAX_HINT_FILES]
 
 
 def read_hint(raw: bytes, there: Collection[str], rules: RetentionRules) -> Mentions:
@@ -66,7 +64,7 @@ def read_hint(raw: bytes, there: Collection[str], rules: RetentionRules) -> Ment
 
     It names them by their whole names, or by numbers: those whose key says last, best or similar,
     or is the step itself, and a number that is the whole text. Other numbers are settings. Empty if
-    the text names none, or too many.
+    the text names none, or lists what was saved.
     """
     text = raw.decode("utf-8", "replace")
     if not is_text(raw) or not text.strip():
@@ -74,12 +72,23 @@ def read_hint(raw: bytes, there: Collection[str], rules: RetentionRules) -> Ment
     found = mentions_in_text(text, there)
     found.numbers = {*_find_pointing_numbers(text)}
     found.names = {name for name in found.names if not name.isdigit()}
-    named = {
-        parse_step_numbers(name) if (number := rules.step_number(name)) is None else number
+    steps = {
+        name: number
+        if (number := rules.step_number(name)) is not None
+        else parse_step_numbers(name)
         for name in there
-        if rules.fits_name(name) and found.covers_name(name)
+        if rules.fits_name(name)
     }
-    return found if 0 < len(named) <= MAX_NAMED_STEPS else Mentions()
+    named = {step for name, step in steps.items() if found.covers_name(name)}
+    newest = max(
+        steps.values(), key=lambda one: one if isinstance(one, tuple) else (one,), default=0
+    )
+    listed = (
+        newest in named
+        and len(named) > MAX_NAMED_STEPS
+        and 2 * len(named) >= len({*steps.values()})
+    )
+    return found if named and not listed else Mentions()
 
 
 def _find_pointing_numbers(text: str) -> Iterator[int]:

@@ -7,7 +7,7 @@ import re
 import stat
 from contextlib import suppress
 
-from sentinel.clean.hints import MAX_NAMED_STEPS, choose_hints, may_hint
+from sentinel.clean.hints import choose_hints, may_hint
 from sentinel.clean.mentions import is_about_checkpoints, is_pointing
 from sentinel.clean.rules import RetentionRules
 from sentinel.clean.trackers import (
@@ -26,6 +26,7 @@ from sentinel.clean.trackers import (
     read_own_words,
     read_possible_hint,
     read_possible_pointer,
+    read_text_above,
 )
 from sentinel.clean.weight import add_needs
 from sentinel.core.checkpoint_names import is_description, is_log, parse_step_numbers
@@ -112,14 +113,18 @@ def named_inside(fd: int, path: str) -> set[tuple[int, int]]:
     return found
 
 
-def names_needed(fd: int, path: str, there: frozenset[str]) -> dict[str, bool]:
-    """The names in `there` that stand in descriptions directly in a directory of a checkpoint, as the
+def names_needed(
+    fd: int, path: str, there: frozenset[str], *, deep: bool = False
+) -> dict[str, bool]:
+    """The names in `there` that stand in texts directly in a directory of a checkpoint, as the
     base of an adapter does (adapter_config.json, https://github.com/huggingface/peft, src/peft/config.py;
-    hyperparameters.yaml of LitGPT): False for one that the run was only resumed from."""
+    hyperparameters.yaml of LitGPT): False for one that the run was only resumed from. If the directory is
+    `deep`, only descriptions are read, because chunks of arrays lie there."""
     found = dict[str, bool]()
-    for name, link in _list_entries(fd):
-        if is_description(name) and not (link or is_tracker(name)):
-            add_needs(found, _choose_needed(read_description(fd, path, name), there))
+    names = _list_texts(fd)
+    described = [name for name in names if is_description(name)]
+    for name in {*described, *choose_hints([] if deep else names)}:
+        add_needs(found, _choose_needed(read_description(fd, path, name), there))
     return found
 
 
@@ -132,21 +137,23 @@ def names_needed_by_file(fd: int, path: str, name: str, there: frozenset[str]) -
 
 
 def _choose_needed(words: dict[str, bool], there: frozenset[str]) -> dict[str, bool]:
-    named = {word: base for word, base in words.items() if word in there}
-    return named if len(named) <= MAX_NAMED_STEPS else {}
+    return {word: base for word, base in words.items() if word in there}
 
 
-def named_beside(path: str) -> set[tuple[int, int]]:
-    """The identities of the targets of links and trackers in the directory above. Those that cannot
-    be read are left out, because most files there do not concern this root."""
-    above, found = os.path.dirname(path), set[tuple[int, int]]()
+def named_beside(path: str, rules: RetentionRules) -> NamedThings:
+    """The targets of links and trackers in the directory above, and the entries that small texts there name in
+    full. Those that cannot be read are left out, because most files there do not concern this root."""
+    above, found = os.path.dirname(path), NamedThings()
     with suppress(OSError):
         fd = os.open(above, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
         try:
             for name, link in _list_entries(fd):
                 if link or is_tracker(name):
                     with suppress(UnclearPointer):
-                        found |= follow_pointer(fd, above, name, link=link).identities
+                        found.identities |= follow_pointer(fd, above, name, link=link).identities
+            there = frozenset(os.listdir(path))
+            for name in choose_hints(_list_texts(fd)):
+                found.text.names |= read_text_above(fd, above, name, rules, there).names & there
         finally:
             os.close(fd)
     return found
@@ -192,3 +199,10 @@ def names_itself(name: str) -> bool:
 def _list_entries(fd: int) -> list[tuple[str, bool]]:
     with os.scandir(fd) as found:
         return [(e.name, e.is_symlink()) for e in found if not e.name.startswith(OURS)]
+
+
+def _list_texts(fd: int) -> list[str]:
+    """The files that may be texts and are no trackers. Where something is mounted is not asked."""
+    with os.scandir(fd) as found:
+        names = [e.name for e in found if e.is_file(follow_symlinks=False)]
+    return [n for n in names if may_hint(n) and not (is_tracker(n) or n.startswith(OURS))]

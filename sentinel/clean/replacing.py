@@ -9,14 +9,11 @@ and a stub replaces nothing. A number that says which of several trainings in th
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
-from sentinel.clean.mentions import is_log_file
 from sentinel.core.checkpoint_names import (
     drop_part_numbers,
-    is_staging,
     name_form,
     training_form,
 )
@@ -35,9 +32,6 @@ of it, ends a file anywhere."""
 SMALL_SHARE = 0.01
 """Files of one form that have less than this share of the bytes are not counted: the random state of each
 rank is written by fewer ranks after a restart."""
-
-LATE_S = 1800.0
-"""A file that was written more seconds after the large files is no part of the save."""
 
 MAX_UNLIKE = 200
 """How many steps that nothing replaces are compared. If there are more, all older ones stay."""
@@ -93,36 +87,29 @@ class StepContent:
     ) -> None:
         """`files`: path, bytes and time of change (s UTC) of each file. `tracks`: the words whose numbers
         name trainings."""
-        named = [(path.rstrip("/"), size, at) for path, size, at in files]
-        # the step itself, and in it neither a log nor what was not ended
-        whole = [
-            one for one in named if "/" not in one[0] or not is_staging(os.path.basename(one[0]))
-        ]
-        # LightGBM's model is a text: where all is a log or a text, it is what the step holds
-        listed = [one for one in whole if "/" not in one[0] or not is_log_file(one[0])] or whole
-        largest = max((size for _, size, _ in listed), default=0)
-        end = max((at for _, size, at in listed if size * 2 >= largest), default=0.0) + LATE_S
         self.forms: dict[str, list[tuple[int, tuple[int, ...]]]] = {}
-        for path, size, at in sorted(listed, key=lambda one: one[1]):
-            if at <= end:
-                numbers = [*map(int, re.findall("[0-9]+", path))]
-                if step in numbers:
-                    numbers.remove(step)
-                form = self.forms.setdefault(_content_form(path, step, tracks), [])
-                form.append((size, tuple(numbers)))
+        for path, size, _ in sorted(files, key=lambda one: one[1]):
+            numbers = [*map(int, re.findall("[0-9]+", path))]
+            if step in numbers:
+                numbers.remove(step)
+            form = self.forms.setdefault(_content_form(path.rstrip("/"), step, tracks), [])
+            form.append((size, tuple(numbers)))
+        self.size = sum(map(_count_bytes, self.forms.values()))
 
     @property
-    def size(self) -> int:
-        """Bytes of all its files."""
-        return sum(map(_count_bytes, self.forms.values()))
+    def names(self) -> set[str]:
+        """The forms of its entries."""
+        return {form.partition("/")[0] for form in self.forms}
 
-    def drop_notes(self, steps_with_form: Mapping[str, int]) -> None:
-        """Leave out what no other step has, if it is small. `steps_with_form` counts the steps."""
-        alone = [form for form in self.forms if steps_with_form[form] == 1]
-        size = self.size
-        if sum(_count_bytes(self.forms[form]) for form in alone) <= (1 - WHOLE_SHARE) * size:
-            for form in alone:
-                del self.forms[form]
+    def without_entry_names(self) -> StepContent:
+        """The same by the paths below its entries, since the name of a save in flight is another one."""
+        found = StepContent(())
+        for form, files in self.forms.items():
+            found.forms.setdefault(form.partition("/")[2], []).extend(files)
+        for files in found.forms.values():
+            files.sort()
+        found.size = self.size
+        return found
 
 
 def _content_form(path: str, step: int | None, tracks: Collection[str]) -> str:
@@ -132,7 +119,7 @@ def _content_form(path: str, step: int | None, tracks: Collection[str]) -> str:
     if tracks:
         labels = _read_labels(first, step)
         trainings += [f"{word} {labels[word]}" for word in sorted(tracks & labels.keys())]
-    return " of ".join([training_form(first) + slash + name_form(below), *trainings])
+    return " of ".join([training_form(first), *trainings]) + slash + name_form(below)
 
 
 def replaces(new: StepContent, old: StepContent, *, is_stub: bool = False) -> bool:
@@ -175,18 +162,24 @@ def _holds(new: _Sizes, old: _Sizes, size: int) -> bool:
 
 
 def find_irreplaceable(
-    contents: Sequence[StepContent], stubs: Sequence[bool], count: int
+    contents: Sequence[StepContent],
+    stubs: Sequence[bool],
+    unfinished: Sequence[bool],
+    count: int,
 ) -> list[int]:
     """The positions of those that fewer than `count` newer ones replace, which stay themselves.
 
-    `contents` are the newest first. `stubs` says which of them are known not to be whole. Those replace
-    nothing.
+    `contents` are the newest first. `stubs` says which of them are known not to be whole, which replace
+    nothing. The names of the `unfinished` ones are not compared.
     """
     staying, able = list[int](), list[StepContent]()
     for at, (content, is_stub) in enumerate(zip(contents, stubs, strict=True)):
-        replacing = (replaces(one, content, is_stub=is_stub) for one in able)
+        others = able
+        if unfinished[at]:
+            content, others = content.without_entry_names(), [one.without_entry_names() for one in able]  # fmt: skip
+        replacing = (replaces(one, content, is_stub=is_stub) for one in others)
         if len(able) > MAX_UNLIKE or sum(replacing) < count:
             staying.append(at)
             if not is_stub:
-                able.append(content)
+                able.append(contents[at])
     return staying

@@ -29,6 +29,7 @@ class DirectoryEntry:
         "held",
         "identity",
         "leads",
+        "locked",
         "marker",
         "name",
         "named",
@@ -62,6 +63,9 @@ class DirectoryEntry:
         self.unfinished = False  # its name, or a marker beside it, says that it was not completed
         self.identity = identity  # device and inode
         self.named = named  # a pointer leads to it
+        self.locked = (
+            False  # its mode, or that of a file in it, says that its owner may not write it
+        )
         self.held = held  # why it cannot be removed, even if it may be
         self.leads: frozenset[tuple[int, int]] = frozenset()  # targets of the links in it
         # Names of the root's entries that its own descriptions name: an adapter goes with its base.

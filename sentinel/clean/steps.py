@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
+from sentinel.clean.hints import MAX_NAMED_STEPS
+from sentinel.clean.likeness import ComparedStep, explain_unlike
 from sentinel.clean.mentions import is_log_file
 from sentinel.clean.replacing import StepContent, find_irreplaceable, find_track_labels
 from sentinel.clean.rules import TWO, UNPROVEN, DirectoryEntry, RetentionRules
 from sentinel.core.checkpoint_names import (
-    is_increment,
     is_log,
     is_part_number,
     is_staging,
@@ -80,11 +81,6 @@ class CheckpointStep:
         """Whether all its entries are logs, so that no run continues from it. A `.txt` may be anything."""
         return all(is_log_file(e.name) for e in self.parts)
 
-    @property
-    def is_increment(self) -> bool:
-        """Whether it holds only what changed since the step before it."""
-        return all(is_increment(e.name) for e in self.parts)
-
 
 class MisreadPattern(ValueError):
     """The first group of `match` captures the number of a rank or shard, not of a step."""
@@ -144,13 +140,24 @@ def _removable_of_owner(
     older = _older_steps(ordered, rules)
     if not older:
         return []
-    alone = {s for s in _irreplaceable_steps(ordered, rules) if not s.held}
-    going = {s for s in older if s not in alone and _may_go(s, rules, now)}
-    needed = {name for s in steps if s not in going for e in s.parts for name in e.needs}
+    doubts = _find_doubts(ordered, rules)
+    going = {s for s in older if (s.held or s not in doubts) and _may_go(s, rules, now)}
+    needed = {name for s in steps if s not in going for name in _find_needs(s, ordered)}
     while bases := {s for s in going if not needed.isdisjoint(e.name for e in s.parts)}:
         going -= bases  # a base may have a base
-        needed = {name for s in bases for e in s.parts for name, base in e.needs.items() if base}
+        needed = {name for s in bases for name, base in _find_needs(s, ordered).items() if base}
     return [*going]
+
+
+def _find_needs(step: CheckpointStep, ordered: Sequence[CheckpointStep]) -> dict[str, bool]:
+    """The names that descriptions in the step give; none if they list what was saved before it: the step
+    directly before it, and half of all before it."""
+    needs = {name: is_base for e in step.parts for name, is_base in e.needs.items()}
+    if len(needs) <= MAX_NAMED_STEPS or step not in ordered:
+        return needs
+    before = ordered[: ordered.index(step)]
+    named = [s for s in before if not needs.keys().isdisjoint(e.name for e in s.parts)]
+    return {} if named and named[-1] is before[-1] and 2 * len(named) >= len(before) else needs
 
 
 def _older_steps(ordered: Sequence[CheckpointStep], rules: RetentionRules) -> list[CheckpointStep]:
@@ -162,34 +169,40 @@ def _older_steps(ordered: Sequence[CheckpointStep], rules: RetentionRules) -> li
     return [s for s in ordered[: ordered.index(whole[-spared])] if s not in newest]
 
 
-def _irreplaceable_steps(
+def _find_doubts(
     ordered: Sequence[CheckpointStep], rules: RetentionRules
-) -> list[CheckpointStep]:
-    """The steps that two newer ones do not replace, be it by number or by time: an increment only two newer
-    steps that are whole in themselves, since each newer increment needs it. Logs and what its name says was
-    not ended are none: nobody goes on from them."""
-    asked = [s for s in ordered if not (s.is_log or s.unfinished)]
+) -> dict[CheckpointStep, str]:
+    """The steps that newer ones are not shown to make needless, and why, be it by number or by time. Logs are
+    none: nobody goes on from them."""
+    asked = [s for s in ordered if not s.is_log]
     tracks = find_track_labels((s.first_name, s.number) for s in asked)
-    contents = {s.first_name: StepContent(s.list_files(), s.number, tracks) for s in asked}
-    if rules.complete:
-        # What holds the marker is whole, so a note in one step is nothing that others lack.
-        counted = Counter(form for one in contents.values() for form in one.forms)
-        for one in contents.values():
-            one.drop_notes(counted)
-    staying = list[CheckpointStep]()
-    for newest_first in (asked[::-1], sorted(asked, key=lambda s: (s.at, s.first_name))[::-1]):
-        found = find_irreplaceable(
-            [contents[s.first_name] for s in newest_first],
-            [not s.complete for s in newest_first],
-            TWO,
+    compared = {
+        s: ComparedStep(
+            tuple(e.name for e in s.parts),
+            max(parse_step_numbers(s.first_name), default=None) if s.number is None else s.number,
+            max(at for _, _, at in s.list_files()) if any(e.files for e in s.parts) else s.at,
+            StepContent(s.list_files(), s.number, tracks),
+            s.complete,
+            s.unfinished,
+            any(e.locked for e in s.parts),
+            any(is_base for e in s.parts for is_base in e.needs.values()),
         )
-        staying += [newest_first[at] for at in found]
-        full = 0
-        for step in newest_first:
-            if step.is_increment and full < TWO:
-                staying.append(step)
-            full += step.complete and not step.is_increment
-    return staying
+        for s in asked
+    }
+    doubts = dict[CheckpointStep, str]()
+    for oldest_first in (asked, sorted(asked, key=lambda s: (s.at, s.first_name))):
+        rows = [compared[s] for s in oldest_first]
+        doubts |= {s: why for s, why in zip(oldest_first, explain_unlike(rows, kept_count(ordered, rules)), strict=True) if why}  # fmt: skip
+        for at in find_irreplaceable(
+            [row.content for row in rows[::-1]],
+            [not row.is_whole for row in rows[::-1]],
+            [row.is_unfinished for row in rows[::-1]],
+            TWO,
+        ):
+            doubts.setdefault(
+                oldest_first[-1 - at], "no two newer ones hold as much under the same names"
+            )
+    return doubts
 
 
 def kept_count(steps: Sequence[CheckpointStep], rules: RetentionRules) -> int:
@@ -297,23 +310,23 @@ def describe_doubts(steps: Sequence[CheckpointStep], rules: RetentionRules) -> l
     whole = [s for s in checkpoints if s.complete]
     if rules.complete and not whole:
         doubts.append(f"none holds {rules.complete} (`complete`), so nothing is removed")
-    alone = _find_spared_for_content(checkpoints, rules)
-    if alone:
-        doubts.append(
-            f"for {len(alone)} older no two newer ones hold as much under the same names, so they stay, "
-            f"such as {alone[-1].first_name}"
-        )
+    counted, examples = Counter[str](), dict[str, str]()
+    for step, why in _find_spared(checkpoints, rules):
+        counted[why] += 1
+        if counted[why] == 1:
+            examples[why] = step.first_name
+    doubts += [
+        f"{number} older stay, such as {examples[why]}: {why}" for why, number in counted.items()
+    ]
     return doubts
 
 
-def _find_spared_for_content(
+def _find_spared(
     steps: Sequence[CheckpointStep], rules: RetentionRules
-) -> list[CheckpointStep]:
-    """The steps older than those that `keep_last` keeps which stay for their content only."""
-    found = list[CheckpointStep]()
+) -> Iterator[tuple[CheckpointStep, str]]:
+    """The steps older than those that `keep_last` keeps that are not shown to be needless, and why."""
     for own in _split_by_owner(steps):
         ordered = _order_steps(own)
         if older := _older_steps(ordered, rules):
-            alone = {*_irreplaceable_steps(ordered, rules)}
-            found += [s for s in older if s in alone and not s.named]
-    return found
+            doubts = _find_doubts(ordered, rules)
+            yield from ((s, doubts[s]) for s in older[::-1] if s in doubts and not s.named)

@@ -25,7 +25,7 @@ import re
 import stat
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 
 from sentinel.clean.hints import MAX_HINT_BYTES, read_hint
 from sentinel.clean.mentions import (
@@ -155,14 +155,30 @@ def read_possible_hint(fd: int, path: str, name: str, rules: RetentionRules) -> 
     return NamedThings()
 
 
-def read_description(fd: int, path: str, name: str) -> dict[str, bool]:
-    """The words and parts of paths in a text of at most 1 MiB, without lone numbers: False for those that
-    only say from where a run was resumed. Empty if it cannot be read."""
+def read_text_above(
+    fd: int, path: str, name: str, rules: RetentionRules, there: frozenset[str]
+) -> Mentions:
+    """The entries of the root that a small text in the directory above it names. Empty if it cannot be read, or
+    if not everybody may read it: what is kept would tell what it holds."""
     pointer = os.path.join(path, name)
-    with _announce_pointer(pointer), suppress(UnclearPointer):
+    with suppress(UnclearPointer):
         status = pointer_status(fd, pointer)
-        if stat.S_ISREG(status.st_mode) and status.st_size <= MAX_TEXT_BYTES:
-            return _find_words(_read_at_most(fd, pointer, MAX_TEXT_BYTES))
+        may_read = status.st_mode & stat.S_IROTH or status.st_uid == os.geteuid()
+        if stat.S_ISREG(status.st_mode) and may_read and 0 < status.st_size <= MAX_HINT_BYTES:
+            return read_hint(_read_at_most(fd, pointer, MAX_HINT_BYTES), there, rules)
+    return Mentions()
+
+
+def read_description(fd: int, path: str, name: str) -> dict[str, bool]:
+    """The words and parts of paths in a description of at most 1 MiB, or in another text of 64 KiB, without
+    lone numbers: False for those that only say from where a run was resumed. Empty if it cannot be read."""
+    pointer = os.path.join(path, name)
+    announced = _announce_pointer(pointer) if is_description(name) else nullcontext()
+    with announced, suppress(UnclearPointer):
+        status = pointer_status(fd, pointer)
+        most = MAX_TEXT_BYTES if is_description(name) else MAX_HINT_BYTES
+        if stat.S_ISREG(status.st_mode) and 0 < status.st_size <= most:
+            return _find_words(_read_at_most(fd, pointer, most))
     return {}
 
 

@@ -107,7 +107,7 @@ class CheckpointRoot:
         """The present targets of pointers in the root, beside it, and where the rules say. Raises
         UnclearPointer."""
         found = find_named(self.fd, self.path, rules)
-        found.identities |= named_beside(self.path)
+        found.add_named(named_beside(self.path, rules))
         for pointer in rules.pointers:
             found.add_named(named_by(pointer, self.path))
         return found
@@ -214,7 +214,11 @@ class CheckpointRoot:
             or self._meant.covers_entry(entry.name, entry.identity)
             or names_itself(telling)
         )
-        entry.leads, entry.needs = frozenset(weight.leads), weight.needs
+        entry.leads, entry.needs, entry.locked = (
+            frozenset(weight.leads),
+            weight.needs,
+            weight.locked,
+        )
         entry.held = self._forbidden_reason(entry.name, found) or doubt or weight.held
 
     def _has_marker(self, name: str, owner: int) -> bool:
@@ -336,7 +340,7 @@ class CheckpointRoot:
         weight.leads = named_inside(fd, path)
         # PEFT lays each named adapter into a folder of its own, verl into `actor/lora_adapter`
         if depth < MAX_NEEDS_DEPTH:
-            weight.needs = names_needed(fd, path, self._beside)
+            weight.needs = names_needed(fd, path, self._beside, deep=depth > 0)
         for name in names:
             with suppress(FileNotFoundError):
                 found = os.stat(name, dir_fd=fd, follow_symlinks=False)

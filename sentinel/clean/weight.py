@@ -21,6 +21,7 @@ class EntryWeight:
         # Path below the entry, bytes and time of each file in it.
         self.files = [("", found.st_size, found.st_mtime)] if stat.S_ISREG(found.st_mode) else []
         self.named = False  # a pointer leads into it
+        self.locked = not (found.st_mode & stat.S_IWUSR or stat.S_ISLNK(found.st_mode))
         self.leads = set[tuple[int, int]]()  # targets of the links in it
         self.needs: dict[str, bool] = {}  # as in DirectoryEntry
         self.at = changed_at(found)  # when anything in it was last changed (seconds UTC)
@@ -36,6 +37,7 @@ class EntryWeight:
         self.held = self.held or inner.held
         self.renamable = self.renamable or inner.renamable
         self.named = self.named or inner.named
+        self.locked = self.locked or inner.locked
         self.leads |= inner.leads
         add_needs(self.needs, inner.needs)
 

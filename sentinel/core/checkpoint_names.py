@@ -155,17 +155,6 @@ def is_log(name: str) -> bool:
     return LOG_NAME_PATTERN.fullmatch(name) is not None
 
 
-_INCREMENT_PATTERN = re.compile(
-    r"(?<![a-z])(?:incr|increments?|incremental|deltas?)(?![a-z])", re.IGNORECASE
-)
-
-
-def is_increment(name: str) -> bool:
-    """Whether a save of that name holds only what changed since the one before it (DeepRec's
-    `incr-model.ckpt-100`)."""
-    return _INCREMENT_PATTERN.search(name) is not None
-
-
 def is_weights_file(name: str) -> bool:
     """Whether a file of that name may hold weights or the state of an optimizer."""
     return _WEIGHTS_FILE_PATTERN.fullmatch(name) is not None

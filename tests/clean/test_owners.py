@@ -54,9 +54,10 @@ def test_another_users_newer_and_larger_steps_take_nobodys_place(root: Path) -> 
 
 def test_a_step_of_parts_of_several_users_stays(root: Path) -> None:
     """Nobody can say whose it is. A part of its owner's is the control."""
-    part = root / "step100.more"
-    part.write_bytes(b"m" * 100)
-    os.chown(part, ALICE, ALICE)
+    for number in (400, 300, 200, 100):
+        part = root / f"step{number}.more"
+        part.write_bytes(b"m" * 100)
+        os.chown(part, ALICE, ALICE)
     renewed(root, 300, 400)
     assert removable(root) == ["step100", "step200"]
     os.chown(part, MALLORY, MALLORY)

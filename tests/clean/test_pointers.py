@@ -146,12 +146,13 @@ def test_what_a_link_leads_to_stays(root: Path, name: str, leads: str) -> None:
 @pytest.mark.root
 def test_a_link_to_a_file_too_long_for_a_tracker_names_only_what_it_leads_to(root: Path) -> None:
     """And however often it is looked at, no file stays open."""
-    (root.parent / "long").write_text(f"{'step2':<{2 * MAX_POINTER_BYTES}}")
-    (root / "latest").symlink_to("../long")
+    (root.parent / "far").mkdir()
+    (root.parent / "far" / "long").write_text(f"{'step2':<{2 * MAX_POINTER_BYTES}}")
+    (root / "latest").symlink_to("../far/long")
     assert may_go(root) == ["step1", "step2", "step3"]
     before = len(os.listdir("/proc/self/fd"))
     assert [named_by(str(root / "latest"), str(root)).text.names for _ in range(3)] == [
-        {"long"}
+        {"far", "long"}
     ] * 3
     assert len(os.listdir("/proc/self/fd")) == before
 

@@ -61,7 +61,8 @@ def test_links_inside_go_as_links(root: Path) -> None:
     (root / "step1" / "dir").symlink_to(outside)
     (root / "step1" / "inner" / "file").symlink_to(outside / "gold")
     (root / "step1" / "dangling").symlink_to("/nowhere")
-    os.link(outside / "gold", root / "step1" / "hard")
+    for number in range(1, 6):
+        os.link(outside / "gold", root / f"step{number}" / "hard")
     renewed(root)
     told, complaint = asked("remove", root, names=("step1",))
     assert (told["removed"], complaint) == (1, "")
