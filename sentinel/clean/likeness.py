@@ -93,7 +93,9 @@ def _says_more(step: ComparedStep, newer: ComparedStep) -> bool:
 
 
 def _find_words(name: str) -> frozenset[str]:
-    return frozenset(re.findall("[a-z]+", _NUMBER_PATTERN.sub(" ", name.lower())))
+    """The words of a name, and one for each of its numbers."""
+    text, numbers = _NUMBER_PATTERN.subn(" ", name.lower())
+    return frozenset([*re.findall("[a-z]+", text), *map(str, range(numbers))])
 
 
 def _find_differences(steps: Sequence[ComparedStep]) -> list[bool]:

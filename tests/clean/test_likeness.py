@@ -48,6 +48,7 @@ def protected(root: Path) -> None:
 
 def renamed(root: Path) -> None:
     plain(root)
+    os.chmod(root / "step-4/model.pt", 0o444)
     for n in EARLY:
         (root / f"step-{n}").rename(root / f"step-{n}.good")
 
@@ -56,6 +57,13 @@ def copied(root: Path) -> None:
     plain(root)
     for n in EARLY:
         put(root, f"step-{n}.orig/model.pt")
+
+
+def copied_with_a_number(root: Path) -> None:
+    for n in MANY:
+        put(root, f"step-{n}/model.pt")
+        if n < 8:
+            put(root, f"step-{n}-2/model.pt")
 
 
 def written_by_another_version(root: Path) -> None:
@@ -103,8 +111,9 @@ def protected_all(root: Path) -> None:
         (exported, {*EARLY}, {4, 7, 10}),
         (evaluated, {*EARLY}, {4, 7, 10}),
         (protected, {*EARLY}, {4, 7, 10}),
-        (renamed, {*EARLY}, {4, 7, 10}),
+        (renamed, {4, *EARLY}, {7, 10}),
         (copied, {*EARLY}, {4, 7, 10}),
+        (copied_with_a_number, {1, 2, 3, 4, 5, 6, 7}, {8, 9, 10}),
         (written_by_another_version, {8, 9}, {*range(1, 8), 10}),
         (evaluated_of_late, {17, 18, 19, 20}, {*range(1, 15)}),
         (differences, {*MANY}, set()),
@@ -125,7 +134,6 @@ def test_what_is_like_the_newer_ones_goes_and_nothing_else(
 
 def test_each_reason_is_told_once_with_its_number(tmp_path: Path) -> None:
     renamed(tmp_path)
-    os.chmod(tmp_path / "step-4/model.pt", 0o444)
     told = asked("list", tmp_path, RetentionRules(r"step-(\d+).*"))[0]["doubts"][1:]
     assert {one.partition(": ")[2] for one in told} == {
         "its name says more than those of the newest",
