@@ -299,10 +299,10 @@ class SpareJournals:
         return None
 
     def _read_or_reserve(self, place: JournalDir) -> list[bytes]:
-        """The records in the directory. If there are none and it is beside the state, room for some
-        is reserved."""
+        """The records in the directory. If it is beside the state, room for some is reserved where
+        none is yet."""
         records = place.journal.read_records()
-        if not records and place is self._beside:
+        if place is self._beside:
             place.journal.reserve_space()
         return records
 

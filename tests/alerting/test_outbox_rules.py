@@ -11,6 +11,7 @@ from sentinel.alerting.outbox import (
     REDIRECTED_MARK,
     EndDuty,
     RefusedRows,
+    after_doubt,
     after_failure,
     bundle_messages,
     decide_end_duty,
@@ -22,6 +23,7 @@ from sentinel.alerting.outbox import (
     is_beginning,
     is_due,
     is_ending,
+    join_messages,
     next_wait,
     redirect_row,
     share_doubtful,
@@ -123,6 +125,28 @@ def test_whether_another_channel_has_what_one_gave_a_doubtful_answer_to(
     there = replace(row(1, channel="chat"), attempts=attempts)
     past = [(there, START if delivered else None, said)]
     assert share_doubtful(row(1), past, "", ["chat", "desk"]) == ([] if heard else ["desk"], True)
+    other = replace(there, notification=replace(there.notification, key="another"))
+    past = [(other, START if delivered else None, said)]
+    assert share_doubtful(row(1), past, "", ["chat", "desk"]) == (["chat", "desk"], True)
+
+
+def test_after_a_doubtful_answer_a_row_is_sent_twice_more() -> None:
+    """In five minutes and in an hour; it makes no other wait, and people may end its wait."""
+    first = after_doubt(row(1), "no answer", START)
+    assert first is not None
+    second = after_doubt(replace(first, wait=0.0), "no answer", START)
+    assert second is not None
+    assert [(one.wait, one.permanent, one.attempts) for one in (first, second)] == [
+        (300.0, True, 1),
+        (3600.0, True, 2),
+    ]
+    assert after_doubt(second, "no answer", START) is None
+
+
+def test_messages_of_one_call_lose_none_and_keep_their_order() -> None:
+    one, two, three = [row(1)], [row(2), row(3)], [row(4)]
+    assert join_messages([one, two, three], 2) == [[*one, *two], three]
+    assert join_messages([one, two], 1) == [one, two]
 
 
 def test_who_stands_in_for_a_channel_that_does_not_deliver() -> None:
