@@ -122,9 +122,8 @@ def call_unsilence(args: argparse.Namespace) -> int:
             have = ", ".join(known) or "none"
             raise UsageError(f"no silence {name!r} is in force; there are: {have}")
         for order in orders:
-            who = (
-                (args.who or get_invoking_user()) if order.is_planned else order.who
-            )  # otherwise Slurm's reservation would create the silence again
+            # Slurm's reservation would create its silence again, if nobody had ended it.
+            who = args.who or (get_invoking_user() if order.is_planned else order.who)
             state.store.put_silence(replace(order, ends=state.now.wall, who=who))
     print(f"{', '.join(s.id for s in orders)}: ended; alerts that still fire are sent again")
     return 0

@@ -75,6 +75,7 @@ VALUES = {
     "--spacing": "300",
     "--test": "clocks",
     "--time": "20",
+    "cron install --time": "3h",
     "--timeout": "5s",
     "--trust": "root",
     "--until": "2099-01-01",
@@ -88,7 +89,7 @@ VALUES = {
     "--level": "2",
     "--strands": "2",
 }
-"""A value of each option that takes one, other than its default."""
+"""A value of each option that takes one, other than its default; of one command where others differ."""
 
 RUNNING_ROW = queue(
     row(state=b"RUNNING", user=b"root", nodes=b"n1", count=b"1", started=b"1790000000")
@@ -101,11 +102,13 @@ WORDS = {
     "add job": ["train"],
     "add disk": ["/tmp"],
     "add mail": ["bob@example.org"],
+    "add webhook": ["http://127.0.0.1:1/x"],
+    "submit": ["{home}/train.sh"],
     "check": ["boom"],
     "alerts show": ["{alert}"],
     "alerts ack": ["{alert}"],
     "alerts silence": ["{alert}"],
-    "alerts unsilence": ["1"],
+    "alerts unsilence": ["boom"],
     "explain": ["{alert}"],
     "nodes drain": ["n1"],
     "nodes undrain": ["n2"],
@@ -117,9 +120,9 @@ WORDS = {
     "diag run": ["n1"],
     "diag show": ["n1"],
     "gpus show": ["{gpu}"],
-    "gpus mark": ["{gpu}", "keep"],
+    "gpus mark": ["{gpu}", "good"],
     "gpus clear": ["{gpu}"],
-    "gpus forget": ["{gpu}", "1"],
+    "gpus forget": ["{gpu}", "marked lemon"],
     "gpus import": ["{home}/list.json"],
     "gpus report": ["{gpu}"],
     "notify test": ["book"],
@@ -132,8 +135,17 @@ WORDS = {
 
 GPU = "GPU-12345678-1234-1234-1234-123456789abc"
 
-ALWAYS = {"init": ["--yes", "--by=none"], "top": ["--once"], "cron install": ["--mode=crontab"]}
-"""Options without which a command would wait for a person, or for ever."""
+ALWAYS = {
+    "init": ["--yes", "--by=none"],
+    "top": ["--once"],
+    "cron install": ["--mode=crontab"],
+    "gpus mark": ["--reason=bad"],
+    "gpus forget": ["--reason=bad"],
+}
+"""Options without which a command would wait for a person or for ever, or is refused."""
+
+BASES = {**ALWAYS, "cron install": ["--print"]}
+"""With a line of crontab the options of jobs are refused, so the job is printed."""
 
 PREPARATIONS = {
     "alerts unsilence": ("alerts silence {alert} --for=1h",),
@@ -141,6 +153,7 @@ PREPARATIONS = {
     "cron ensure": ("cron install --mode=crontab",),
     "diag show": ("diag run n1 --archive={home}/archive",),
     "gpus show": ("gpus mark {gpu} lemon --reason=bad",),
+    "gpus forget": ("gpus mark {gpu} lemon --reason=bad",),
     "gpus clear": ("gpus mark {gpu} lemon --reason=bad",),
     "gpus report": ("gpus mark {gpu} lemon --reason=bad",),
 }
@@ -215,7 +228,7 @@ def find_commands(wanted: Sequence[str] = ()) -> Iterator[Command]:
     def walk(parser: Any, words: tuple[str, ...]) -> Iterator[Command]:
         below = [a for a in parser._actions if isinstance(a, argparse._SubParsersAction)]
         if not below or parser.get_default("call"):
-            yield Command(words, tuple(_iterate_options(parser)))
+            yield Command(words, tuple(_iterate_options(parser, words)))
         for action in below:
             for word, inner in action.choices.items():
                 yield from walk(inner, (*words, word))
@@ -228,7 +241,7 @@ def find_commands(wanted: Sequence[str] = ()) -> Iterator[Command]:
             yield command
 
 
-def _iterate_options(parser: Any) -> Iterator[Option]:
+def _iterate_options(parser: Any, words: Sequence[str]) -> Iterator[Option]:
     for action in parser._actions:
         names = [n for n in action.option_strings if n.startswith("--") and n != "--help"]
         if not names or names[0] == "--version":
@@ -237,7 +250,7 @@ def _iterate_options(parser: Any) -> Iterator[Option]:
         if action.nargs == 0:
             typed = name
         else:
-            value = VALUES.get(name)
+            value = VALUES.get(" ".join([*words, name]), VALUES.get(name))
             if action.choices and value not in map(str, action.choices):
                 value = str([c for c in action.choices if c != action.default][-1])
             if value is None:
@@ -269,12 +282,16 @@ class World:
                 '  boom: {kind: exec, command: [sh, -c, "echo broken; exit 2"]}\n'
             )
         (home / "llm-4711.out").write_text(make_life().text)
+        (home / "train.sh").write_text("#!/bin/sh\n")
+        for kept in (".local/state/sentinel/diag", "archive"):
+            (home / kept).mkdir(parents=True, exist_ok=True)
+            (home / kept / "dcgmi-r2-n1-20261120T211500Z.json").write_text("{}")
         (home / "key").write_text("0" * 64 + "\n")
         (home / "key").chmod(0o600)
         self._write_programs(programs)
         for _ in range(2):
             self._call(["tick", "--all"])
-        self._call(["gpus", "export"])
+        self._call(["gpus", "export", f"--config={home}/sentinel.yaml"])
         shutil.copy(home.parent / "out", home / "list.json")
         self._call(["alerts", "list", "--json"])
         self.alert = re.findall(r'"id": "(\w+)"', (home.parent / "out").read_text())[0]
@@ -365,6 +382,7 @@ class World:
             except SystemExit as end:
                 code = end.code if isinstance(end.code, int) else 1
             sys.stdout.flush()
+            sys.stderr.flush()
             notes.write_text(json.dumps(sorted(RecordingNamespace.reads or ())))
         finally:
             os._exit(code)
@@ -389,14 +407,15 @@ def _without_times(text: str) -> str:
 
 def judge_pairs(world: World, command: Command) -> Iterator[Verdict]:
     """Each option beside each other one."""
-    base = [*command.words, *WORDS.get(command.name, ()), *ALWAYS.get(command.name, ())]
-    plain = world.play(base)
-    alone = {o: world.play([*base, o.typed]) for o in command.options}
+    before = [*command.words, *BASES.get(command.name, ())]
+    after = WORDS.get(command.name, ())  # what follows a script is its own
+    plain = world.play([*before, *after])
+    alone = {o: world.play([*before, o.typed, *after]) for o in command.options}
     for first in command.options:
         for second in command.options:
             if command.options.index(second) <= command.options.index(first):
                 continue
-            both = world.play([*base, first.typed, second.typed])
+            both = world.play([*before, first.typed, second.typed, *after])
             for one, other in ((first, second), (second, first)):
                 word = _judge(both, alone[one], other)
                 own = alone[other].result != plain.result
@@ -422,6 +441,12 @@ EXPLAINED = {
 """Options that change nothing and are taken all the same, and why."""
 
 
+def find_never_accepted(pairs: Sequence[Verdict]) -> set[str]:
+    """Options that nothing accepts, so that no pair of them was tried: the base lacks something."""
+    options = {one.second for one in pairs}
+    return {o for o in options if all(v.word == "refused" for v in pairs if v.second == o)}
+
+
 def is_ignored(verdict: Verdict) -> bool:
     """Whether nothing says why this option changes nothing."""
     return verdict.word == "IGNORED" and (verdict.command, verdict.second) not in EXPLAINED
@@ -437,6 +462,8 @@ def print_table(wanted: Sequence[str]) -> None:
                 word: sum(v.word == word for v in found) for word in sorted({v.word for v in found})
             }
             print(f"{command.name:<20}", " ".join(f"{w} {n}" for w, n in count.items()), flush=True)
+            for option in sorted(find_never_accepted(found)):
+                print(f"    NEVER    {option}", flush=True)
             for one in found:
                 if is_ignored(one) or (one.word == "read" and one.alone):
                     print(f"    {one.word:<8} {one.second} beside {one.first}", flush=True)

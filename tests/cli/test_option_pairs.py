@@ -4,9 +4,16 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.cli.option_pairs import Command, World, find_commands, is_ignored, judge_pairs
+from tests.cli.option_pairs import (
+    Command,
+    World,
+    find_commands,
+    find_never_accepted,
+    is_ignored,
+    judge_pairs,
+)
 
-QUICK = ("incidents", "gpus check", "status", "top", "nodes breaker")
+QUICK = ("incidents", "gpus check", "alerts unsilence", "status", "top", "nodes breaker")
 COMMANDS = list(find_commands())
 
 
@@ -32,6 +39,16 @@ def test_every_command_is_found() -> None:
 @pytest.mark.long
 def test_no_option_is_ignored_by_some_commands(world: World, command: Command) -> None:
     assert find_ignored(world, command) == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["diag show", "gpus mark", "gpus forget", "submit"])
+def test_each_option_is_accepted_beside_some_other(world: World, name: str) -> None:
+    """Where what stands behind a command is refused, all of its pairs are, and none was tried."""
+    (command,) = (c for c in COMMANDS if c.name == name)
+    pairs = list(judge_pairs(world, command))
+    assert [v for v in pairs if is_ignored(v)] == []
+    assert find_never_accepted(pairs) == set()
 
 
 @pytest.mark.nightly
