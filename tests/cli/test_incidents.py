@@ -56,7 +56,7 @@ def test_a_story_and_who_has_it(there: Path, capsys: pytest.CaptureFixture[str])
     assert first["incident"] == two
     code, story = said(capsys, two[:6])
     assert code == 0
-    assert f"told with its cause: {first['check']}" in story
+    assert f"told with its cause: check {first['check']}" in story
     bad = next(r["incident"] for r in rows if r["alerts"] == 1)
     lines = said(capsys, bad)[1].splitlines()
     at = lines.index(f"    $ sentinel check bad -c {there / 'sentinel.yaml'}")

@@ -69,6 +69,12 @@ MAX_REVIVALS_PER_DAY = 3
 """How often a training is submitted again per day. A training that dies more often needs a
 person."""
 
+_PASSING_RESULT_PATTERN = re.compile(
+    r"remote process exited or there was a network error|unhandled system error"
+)
+"""What the same program may not meet again of NCCL's results (ncclGetErrorString in src/init.cc of NCCL
+2.28); it meets an invalid usage or argument each time."""
+
 MAX_REVIVALS_KEPT = 20
 
 _ENDED_ON_PURPOSE = frozenset({2, 9})
@@ -141,7 +147,10 @@ def _may_succeed_again(last: GoneJob) -> bool:
     if end.signal and end.signal not in _OF_ITSELF:  # it was sent to the script itself
         return False
     if said.line:
-        return said.kind in MAY_PASS_KIND_NAMES and not _SENT_PATTERN.search(said.line)
+        passes = said.kind in MAY_PASS_KIND_NAMES or (
+            said.kind == "NCCL error" and _PASSING_RESULT_PATTERN.search(said.line)
+        )
+        return bool(passes) and not _SENT_PATTERN.search(said.line)
     return bool(signals & _OF_ITSELF and find_last_step(tail))
 
 
