@@ -42,6 +42,8 @@ unknown, like the time when sentinel was blind: nothing is claimed for what nobo
 checkpoints and evaluation that have no rows of their own come first, then what the steps took too
 long (slow), then steps that were lost (tail, redone), then useful and provisional ones."""
 
+_CLAIMING = frozenset(PRECEDENCE)
+
 STEP_SCALE = 1000
 """Steps are counted in thousandths, because some trainers print fractions of an epoch."""
 
@@ -109,17 +111,35 @@ def cut_pieces(began: int, ended: int, rows: Iterable[LedgerRow]) -> list[TimePi
     The pieces touch each other and never overlap, so their lengths add up to the whole. Of two rows
     of one kind the earlier one gets the time: a clock that jumps back counts nothing twice.
     """
+    claiming = [row for row in rows if row.ended > row.began and row.kind in _CLAIMING]
+    claiming.sort(key=attrgetter("began"))
+    if (pieces := _lay_side_by_side(began, ended, claiming)) is not None:
+        return pieces
     free, taken = [(began, ended)] if ended > began else [], list[TimePiece]()
     claims = dict[str, list[LedgerRow]]()
-    for row in rows:
-        if row.ended > row.began:
-            claims.setdefault(row.kind, []).append(row)
+    for row in claiming:
+        claims.setdefault(row.kind, []).append(row)
     for kind in PRECEDENCE:
         if mine := claims.get(kind):
             mine.sort(key=attrgetter("began", "ended"))
             free = _claim_free_time(free, mine, taken)
     taken += [TimePiece(start, end, None) for start, end in free]
     return sorted(taken, key=attrgetter("began"))
+
+
+def _lay_side_by_side(began: int, ended: int, rows: Sequence[LedgerRow]) -> list[TimePiece] | None:
+    """The pieces if no two rows claim the same time, as in most jobs; None otherwise."""
+    pieces, at = list[TimePiece](), began
+    for row in rows:
+        if row.began < at:
+            return None
+        if row.began > at:
+            pieces.append(TimePiece(at, row.began, None))
+        at = row.ended
+        pieces.append(TimePiece(row.began, at, row))
+    if at < ended:
+        pieces.append(TimePiece(at, ended, None))
+    return pieces if at <= ended else None
 
 
 def _claim_free_time(

@@ -209,6 +209,12 @@ class _RunSums:
         for found in pieces:
             piece = found if found.row else _extend_last_row(found, job, last)
             at = places.get(id(piece.row), -1)
+            if (
+                at >= 0
+                and limits[at] is self._plain
+                and self._add_useful_row(piece, job.steps[at], gpus)
+            ):
+                continue
             if at >= 0:
                 split = split_steps(piece, job.steps[at], limits[at])
             else:
@@ -222,6 +228,25 @@ class _RunSums:
                 self._charge_interruption(piece, split, number, at)
             if self._spans is not None:
                 self._spans += classify_piece(piece, split)
+
+    def _add_useful_row(self, piece: TimePiece, steps: StepRow, gpus: int) -> bool:
+        """Add a whole row of which each step is in the model, as most are. False: it is another one."""
+        safe, row, rest = self._plain.safe, steps.row, piece.ended - piece.began
+        if safe is None or self._spans is not None or steps.first > safe or steps.last > safe:
+            return False
+        if rest != steps.ended - steps.began:
+            return False
+        if row.checkpoint_us:
+            saving = min(rest, row.checkpoint_us)
+            self.parts["checkpoint"] += saving * gpus
+            rest -= saving
+        if row.evaluation_us:
+            judging = min(rest, row.evaluation_us)
+            self.parts["evaluation"] += judging * gpus
+            rest -= judging
+        self.parts["useful"] += rest * gpus
+        self.useful_us += rest
+        return True
 
     def _list_limits(self, number: int) -> list[StepLimits]:
         """The limits of each row with steps of this job. Most rows have the plain ones."""
