@@ -142,8 +142,8 @@ _Said = Literal["taken", "not taken", "strange code", "strange words", "nothing"
 
 def _affirms(answer: HttpAnswer) -> bool:
     """Whether the answer says that the message was taken, or nothing at all: no body, or numbers, dates and
-    ids alone. Words that are not known do not affirm; 201 does (RFC 9110 15.3.2). An object anywhere in the JSON that denies counts more
-    than one that affirms, since gateways answer for each message in a list."""
+    ids alone. Words that are not known do not affirm; 201 does (RFC 9110 15.3.2). An object anywhere in the
+    JSON that denies counts more than one that affirms, since gateways answer for each message in a list."""
     if answer.json_value is None:
         return _read_words(answer.said) != "strange words"
     said: set[_Said] = {"taken"} if answer.status == 201 else set()
@@ -188,6 +188,8 @@ def _split_words(text: str) -> list[str]:
 def _read_words(text: str) -> _Said:
     words = _split_words(text)
     taken = any(map(_AFFIRMING.fullmatch, words))
+    if any(map(_ERROR_NAME.match, words)) or (text.strip() and not words):
+        return "strange words"  # `ERR105` is no id, and a lone sign may mean anything
     if all(_AFFIRMING.fullmatch(word) or _SILENT.fullmatch(word) for word in words):
         return "taken" if taken else "nothing"
     return "strange words"

@@ -1,6 +1,7 @@
-"""Shows that an older step is like the newer ones of its series, so that retention may take it. Pure, standard library only.
+"""Shows that an older step is like the newer ones of its series, so that retention may take it. Pure,
+standard library only.
 
-What is not shown stays: a name that says more than those of the newest, files that they have not, files that
+What is not shown stays: a name that says more than those of the newest, files that they do not have, files that
 somebody protected, and a small step that may be the difference to a large one before it. No list of words
 decides this.
 """
@@ -34,9 +35,8 @@ class ComparedStep(NamedTuple):
 def explain_unlike(steps: Sequence[ComparedStep], count: int) -> list[str]:
     """For each step, the oldest first, why it is not shown to be like the `count` newest ones of its series;
     empty if it is."""
-    series = dict[
-        str, list[int]
-    ]()  # the positions of the whole steps that have an entry of the form
+    # The positions of the whole steps that have an entry of the form.
+    series = dict[str, list[int]]()
     for at, step in enumerate(steps):
         if step.is_whole:
             for name in step.content.names:
@@ -100,9 +100,8 @@ def _find_words(name: str) -> frozenset[str]:
 
 def _find_differences(steps: Sequence[ComparedStep]) -> list[bool]:
     """For each step, the oldest first: whether it may hold only what changed since a larger one before it, or
-    need it in another way. It names no base, none of the larger ones before it holds the same
-    files, and fewer than two as
-    large ones are newer."""
+    need it in another way. It names no base, none of the larger ones before it holds the same files, and
+    fewer than two as large ones are newer."""
     largest = dict[frozenset[str], StepContent]()  # of those before, by their forms
     needed = list[float]()
     for step in steps:

@@ -74,7 +74,7 @@ def render_sentence(account: RunAccount, hints: Mapping[str, str] = CHECK_HINTS)
     if account.goodput is None:
         missing = next((hints[kind] for kind in account.missing if kind in hints), "")
         if account.parts["useful"] * 200 >= account.held:
-            return f"{head} As far as its log shows, {useful} of them went into the model; how much did is not known: {missing}."
+            return f"{head} As far as its log shows, {useful} of them went into the model; the true share is not known: {missing}."
         return f"{head} How much of that went into the model is not known: {missing}."
     return f"{head} {_describe_steps(account, useful)}{_describe_rest(account, hints['unknown'])}."
 

@@ -110,6 +110,8 @@ IN_DOUBT = [
     # nobody knows these words, and each may be a refusal
     ("webhook", 200, "whatever"),
     ("webhook", 200, "sent: 0"),
+    ("webhook", 200, "ERR105"),
+    ("webhook", 200, "\N{CROSS MARK}"),
     ("webhook", 202, '{"message":"Monthly quota reached"}'),
     ("webhook", 200, '{"reason":"trial_over","id":"5a1f0e"}'),
     ("webhook", 200, '{"success":true,"delivered":0}'),

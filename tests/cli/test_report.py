@@ -107,7 +107,7 @@ def test_what_a_later_start_shows_is_told_as_what_the_log_shows() -> None:
     (account,) = account_runs(rows, "llm", at(-10), at(400))
     sentence = next(iter(render_account(account, minutes_text, bars=False)))
     assert sentence.startswith(
-        "Run llm held 16.0 GPU-hours. As far as its log shows, 50% of them went into the model; how much did is "
+        "Run llm held 16.0 GPU-hours. As far as its log shows, 50% of them went into the model; the true share is "
         "not known: no complete checkpoint"
     )
 
